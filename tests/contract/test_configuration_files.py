@@ -143,17 +143,6 @@ def test_what_snakemake_leaves_as_text_is_read_where_no_text_is_wanted(
     assert (greedy.replace_unknown, greedy.length_penalty) == (False, 0)
 
 
-def test_a_row_has_what_its_table_says_of_all_rows(settings: Settings) -> None:
-    table = settings.paper["table2"]
-    cited = table.rows[0]
-    ours = table.rows[2]
-    ten = table.rows[-1]
-    assert (cited.runs, ours.runs, ten.runs) == ((), ("ensemble8",), ("ensemble10",))
-    assert (ours.decoding, ten.decoding) == ("beam5_en_de", "beam5")
-    assert cited.comparison("here", table.columns) is None
-    assert ten.comparison("here", table.columns) == (ten.task, ten.model)
-
-
 def test_effective_takes_the_headline_unless_told(settings: Settings) -> None:
     usual = settings.effective("demo_en_fr")
     assert yaml.safe_load(yaml.safe_dump(usual)) == usual

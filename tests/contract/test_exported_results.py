@@ -79,7 +79,7 @@ def test_the_metadata_is_a_crate(exported: Path) -> None:
     assert descriptor["conformsTo"] == {"@id": "https://w3id.org/ro/crate/1.1"}
     assert descriptor["about"] == {"@id": "./"}
     root = entities["./"]
-    assert {"name", "description", "datePublished", "license"} <= set(root)
+    assert root.keys() >= {"name", "description", "datePublished", "license"}
     parts = {one["@id"] for one in root["hasPart"]}
     assert parts == files(exported) - {"ro-crate-metadata.json", "SHA256SUMS"}
     for part in parts:
@@ -139,13 +139,15 @@ def test_files_of_a_storage_are_named_without_the_folders_of_their_local_copies(
 def test_an_archive_holds_the_same_and_its_bytes_stay_the_same(
     results: Path, exported: Path, tmp_path: Path, run: Terminal
 ) -> None:
+    packed = []
     for name in ("one.zip", "two.zip"):
         run("export-results", results, tmp_path / name)
+        packed.append((tmp_path / name).read_bytes())
+    assert packed[0] == packed[1]
     with zipfile.ZipFile(tmp_path / "one.zip") as archive:
         assert set(archive.namelist()) == files(exported)
-        members = [archive.read(name) for name in archive.namelist()]
-    assert (tmp_path / "one.zip").read_bytes() == (tmp_path / "two.zip").read_bytes()
-    assert (exported / RUN / "test.beam5.txt").read_bytes() in members
+        text = archive.read(f"{RUN}/test.beam5.txt")
+    assert text == (exported / RUN / "test.beam5.txt").read_bytes()
     assert not list(tmp_path.glob(".partial*"))
 
 
@@ -174,8 +176,7 @@ def test_a_removed_model_and_somebodys_notes_do_no_harm(
     # The model comes first among the inputs.
     score = json.loads((run / "test.beam5.bleu.json").read_text("utf-8"))
     digests = score["manifest"]["sha256"]
-    model = f"{RUN}/model.safetensors"
-    score["manifest"]["sha256"] = {model: digests[model], **digests}
+    score["manifest"]["sha256"] = {f"{RUN}/model.safetensors": "0" * 64, **digests}
     write_json(run / "test.beam5.bleu.json", score)
     export_results(results, tmp_path / "exported")
     assert f"{RUN}/card.md" not in files(tmp_path / "exported")

@@ -11,27 +11,27 @@ from convs2s.config.file_reference import (
     parse_file_reference,
     with_texts,
 )
-from tests.support.refusals import refusal
+from tests.support.refusals import refusal, rows
 
 URL = "https://data.example/a.tgz"
 
 
-@pytest.mark.parametrize(
-    ("reference", "member", "path"),
-    [
-        ("data/my.en", None, "data/my.en"),
-        ("/data/my.tgz#a/b.en", "a/b.en", "/data/my.tgz"),
-        (f"{URL}#a/b.en", "a/b.en", "d/data.example/a.tgz"),
-        ("http://h:8080/a.tgz", None, "d/h:8080/a.tgz"),
-        ("https://h/%2e%2e/a.tgz", None, "d/h/%2e%2e/a.tgz"),
-        ("demo://en_fr/train.en", None, "d/demo/en_fr/train.en"),
-        ("titles://a/train.title", None, "d/titles/a/train.title"),
-        ("a.jsonl.gz#text[0]", "text[0]", "a.jsonl.gz"),
-    ],
-)
-def test_references(reference: str, member: str | None, path: str) -> None:
+REFERENCES = """
+data/my.en => => data/my.en
+/data/my.tgz#a/b.en => a/b.en => /data/my.tgz
+https://data.example/a.tgz#a/b.en => a/b.en => d/data.example/a.tgz
+http://h:8080/a.tgz => => d/h:8080/a.tgz
+https://h/%2e%2e/a.tgz => => d/h/%2e%2e/a.tgz
+demo://en_fr/train.en => => d/demo/en_fr/train.en
+titles://a/train.title => => d/titles/a/train.title
+a.jsonl.gz#text[0] => text[0] => a.jsonl.gz
+"""
+
+
+@pytest.mark.parametrize(("reference", "member", "path"), rows(REFERENCES))
+def test_references(reference: str, member: str, path: str) -> None:
     parsed = parse_file_reference(reference)
-    assert parsed.member == member
+    assert (parsed.member or "") == member
     assert parsed.is_url == ("://" in reference)
     assert parsed.path(Path("d")) == Path(path)
 
@@ -51,25 +51,22 @@ def test_files_are_of_locations_in_the_order_that_names_them_first() -> None:
         files_by_location(references, ["x/b.tgz"])
 
 
-@pytest.mark.parametrize(
-    ("text", "shown"),
-    [
-        ("https://me:secret@host/m", "https://host/m"),
-        ("https://secret@host/m", "https://host/m"),
-        ("https://me:se/cr?e#t@host/m", "https://host/m"),
-        ("https://me:se cret@host/m", "https://host/m"),
-        ("https://me:se@cret@host/m", "https://host/m"),
-        ("https:/me:secret@host/m", "https:/host/m"),
-        (
-            "https://h/m?secret then https://n/?secret",
-            "https://h/m?*** then https://n/?***",
-        ),
-        # It may be a password.
-        ("https://host:8080/m/a@2.tgz#member", "https://2.tgz#member"),
-        ("https://host/m/a@2.tgz#member", "https://host/m/a@2.tgz#member"),
-        ("what? me@host", "what? me@host"),
-    ],
-)
+# An @ after a port may end a password, in a path of other addresses it may not.
+MASKED = """
+https://me:secret@host/m => https://host/m
+https://secret@host/m => https://host/m
+https://me:se/cr?e#t@host/m => https://host/m
+https://me:se cret@host/m => https://host/m
+https://me:se@cret@host/m => https://host/m
+https:/me:secret@host/m => https:/host/m
+https://h/m?secret then https://n/?secret => https://h/m?*** then https://n/?***
+https://host:8080/m/a@2.tgz#member => https://2.tgz#member
+https://host/m/a@2.tgz#member => https://host/m/a@2.tgz#member
+what? me@host => what? me@host
+"""
+
+
+@pytest.mark.parametrize(("text", "shown"), rows(MASKED))
 def test_a_password_is_masked(text: str, shown: str) -> None:
     assert masked(text) == shown
     assert with_texts({"a": [text, 1]}, masked) == {"a": [shown, 1]}

@@ -41,10 +41,10 @@ def with_options(settings: Settings, **options: object) -> Settings:
 
 def test_the_budget_of_some_tasks_is_as_recorded(settings: Settings) -> None:
     """After a meant change of a figure: write what is printed into the file."""
-    tasks = (
-        "wmt14_en_fr wmt14_en_fr_word wmt14_en_de_word gigaword wmt14_en_fr_released"
-    )
-    found = budgets(settings, tasks.split(), cells(settings, "table5"))
+    tasks = "wmt14_en_fr wmt14_en_fr_word wmt14_en_de wmt14_en_de_word gigaword"
+    # Ensembles of 8 with the headline's seeds among them, and ablations.
+    wanted = [*cells(settings, "table2"), *cells(settings, "table5")]
+    found = budgets(settings, [*tasks.split(), "wmt14_en_fr_released"], wanted)
     assert report(settings, found, LARGE) == GOLDEN.read_text("utf-8")
 
 
@@ -64,8 +64,6 @@ def test_the_page_states_disk_and_downloads(
 
 def test_the_papers_english_french(settings: Settings) -> None:
     found = headline(settings, "wmt14_en_fr")
-    assert found.pairs == 35_500_000
-    assert found.to_train.gpus == 3 * 37 * 24 * 8
     # The bar for its preparation.
     assert 2 < sum(stage.core_hours for stage in found.stages) < 6
     (training,) = found.trainings
@@ -75,13 +73,6 @@ def test_the_papers_english_french(settings: Settings) -> None:
     # A model and what it is exported from, of four bytes a parameter; two states while one runs.
     assert after - before == 3 * 2 * 4 * training.work.parameters
     assert during - after == 2 * training.state_bytes
-
-
-def test_text_that_is_not_cut_into_parts_is_on_the_disk_once(root: Path) -> None:
-    found = headline(load(root, {"scatter_above": 10**6}), "wmt14_en_de")
-    extraction = found.stages[0]
-    assert extraction.name == "extract, normalize, tokenize, filter"
-    assert (extraction.written, extraction.freed) == (2 * 58 * 4_500_000, 0)
 
 
 def test_a_training_asks_for_the_memory_of_all_workers_of_a_node(
@@ -147,18 +138,6 @@ def test_a_download_has_its_size_by_http_and_by_https_until_it_is_there(
     place.parent.mkdir(parents=True)
     place.touch()
     assert headline(settings, "mine").downloads == {}
-
-
-def test_tables_add_their_trainings_and_share_those_of_the_headline(
-    settings: Settings,
-) -> None:
-    tables = ("table1", "table2", "table5")
-    wanted = [cell for table in tables for cell in cells(settings, table)]
-    words, tokens = budgets(settings, ["wmt14_en_de_word", "wmt14_en_de"], wanted)
-    runs = {one.model: one.runs for one in words.trainings}
-    assert runs["ablation"] == runs["ablation_attention_1"] == 3
-    # An ensemble of 8, seeds 1 to 3 in it.
-    assert [one.runs for one in tokens.trainings] == [8]
 
 
 def test_pairs_follow_from_the_text(mine: Path) -> None:

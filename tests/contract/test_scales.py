@@ -13,6 +13,7 @@ from convs2s.config.scale import Scale
 from convs2s.config.settings import Settings
 from convs2s.config.task import Headline
 from convs2s.paper.evidence import evidence
+from tests.support.refusals import rows
 
 SCALES = ["paper", "demo", "multi30k", "multi30k_trained", "mirror"]
 
@@ -40,28 +41,23 @@ def test_what_is_listed_stands_in(
     assert ask(scale(), "x") == "x"
 
 
-@pytest.mark.parametrize(
-    ("stated", "names", "runs"),
-    [
-        ({}, "seed1 ensemble8", "seed1 ensemble8"),
-        ({"seeds": 2}, "seed1 seed2 seed3", "seed1 seed2"),
-        ({"seeds": 2}, "ensemble8", "ensemble2"),
-        ({"seeds": 1}, "ensemble8 ensemble10", "seed1"),
-        ({"seeds": 10}, "ensemble8", "ensemble8"),
-        ({"seeds": 3, "seeds_of": {"t": 1}}, "seed1 seed2", "seed1"),
-        ({"seeds": 3, "seeds_of": {"u": 1}}, "seed1 seed2", "seed1 seed2"),
-        (
-            {"seeds": 2, "ensembles": {"ensemble5": "ensemble4"}},
-            "ensemble5",
-            "ensemble4",
-        ),
-        ({"ensembles": {"ensemble5": "ensemble3"}}, "ensemble5", "ensemble3"),
-    ],
-)
-def test_runs_are_no_more_than_the_seeds(
-    stated: dict[str, object], names: str, runs: str
-) -> None:
-    assert scale(**stated).runs_for(names.split(), "t") == runs.split()
+RUNS = """
+{} => seed1 ensemble8 => seed1 ensemble8
+{seeds: 2} => seed1 seed2 seed3 => seed1 seed2
+{seeds: 2} => ensemble8 => ensemble2
+{seeds: 1} => ensemble8 ensemble10 => seed1
+{seeds: 10} => ensemble8 => ensemble8
+{seeds: 3, seeds_of: {t: 1}} => seed1 seed2 => seed1
+{seeds: 3, seeds_of: {u: 1}} => seed1 seed2 => seed1 seed2
+{seeds: 2, ensembles: {ensemble5: ensemble4}} => ensemble5 => ensemble4
+{ensembles: {ensemble5: ensemble3}} => ensemble5 => ensemble3
+"""
+
+
+@pytest.mark.parametrize(("stated", "names", "runs"), rows(RUNS))
+def test_runs_are_no_more_than_the_seeds(stated: str, names: str, runs: str) -> None:
+    found = scale(**yaml.safe_load(stated)).runs_for(names.split(), "t")
+    assert found == runs.split()
 
 
 def test_rows_are_left_out_by_model_and_by_task() -> None:
@@ -70,11 +66,11 @@ def test_rows_are_left_out_by_model_and_by_task() -> None:
         {"tasks": ["t"], "because": "text"},
     ]
     own = [{"model": "m"}, {"task": "t"}, {"model": "n", "task": "u"}, {}]
-    rows = [Row.model_validate({"system": "s", "kind": "ours", **one}) for one in own]
-    table = Table(title="T", rows=(*rows, Row(system="s", kind="cited")))
+    ours = [Row.model_validate({"system": "s", "kind": "ours", **one}) for one in own]
+    table = Table(title="T", rows=(*ours, Row(system="s", kind="cited")))
     data = scale(left_out=left_out)
     assert data.shown_rows(table) == [2, 3, 4]
-    assert [data.why_left_out(row) for row in rows[:3]] == ["time", "text", None]
+    assert [data.why_left_out(row) for row in ours[:3]] == ["time", "text", None]
     assert scale().shown_rows(table) == [0, 1, 2, 3, 4]
 
 
@@ -132,7 +128,7 @@ def test_a_small_version_follows_its_model_and_can_be_overridden(root: Path) -> 
 
 
 def test_headlines_have_the_seeds_and_test_sets_that_there_are(
-    settings: Settings, root: Path
+    settings: Settings,
 ) -> None:
     tests = {"full": "test", "other": "test", "third": "absent"}
     data = scale(seeds=2, tests=tests, models={"m": "n"})
@@ -143,14 +139,6 @@ def test_headlines_have_the_seeds_and_test_sets_that_there_are(
         task = settings.tasks["demo_en_fr"].model_copy(update={"headline": stated})
         expected = Headline(model=stand_in, seeds=(1, 2), tests=("test", "third"))
         assert data.headline_of(task) == expected
-    tasks = load(root, {"scale": "mirror"}).tasks
-    assert (
-        tasks["wmt14_en_fr"].headline.model,
-        tasks["wmt14_en_fr"].headline.seeds,
-    ) == (
-        "demo",
-        (1, 2),
-    )
 
 
 def test_the_development_set_is_the_tasks_or_its_stand_in(settings: Settings) -> None:
@@ -174,10 +162,3 @@ def test_folders_are_of_one_scale_and_without_a_slash_at_their_end(root: Path) -
     # Downloads follow the results if they are among them.
     assert data.downloads_below("c") == data.downloads_dir
     assert scale(results_dir="a/", downloads_dir="a/b").downloads_below("c") == "c/b"
-
-
-def test_the_scores_of_another_systems_list_are_sums(
-    settings: Settings, demo: Settings
-) -> None:
-    assert settings.decoding_of_list() == {"length_penalty": 0.0}
-    assert demo.decoding_of_list() == demo.decodings["list20"].model_dump(mode="json")

@@ -13,12 +13,14 @@ from convs2s.config.file_reference import Download, known_download
 from convs2s.config.load import load
 from convs2s.config.messages import validated
 from convs2s.config.settings import Settings
-from convs2s.config.task import CorpusMetadata, DatasetMetadata, ModelMetadata, Task
-from tests.support.refusals import refusal, says
+from convs2s.config.task import Task
+from tests.support.refusals import refusal, rows, says
 from tests.support.user_task import TASK
 
 URL = "https://data.example/a.tgz"
-RELEASED = {"model": "a#m", "source_dictionary": "a#s", "target_dictionary": "a#t"}
+RELEASED = """{released: {
+  model: a#m, source_dictionary: a#s, target_dictionary: a#t, bpe_codes: a#c
+}}"""
 
 
 def task(**changes: object) -> Task:
@@ -40,33 +42,35 @@ def test_a_tasks_name_is_no_key_and_stays_with_a_copy() -> None:
     assert "name" not in mine.model_dump()
 
 
-@pytest.mark.parametrize(
-    ("key", "stated", "ask", "expected"),
-    [
-        ("text", None, "text_name", "mine"),
-        ("text", "other", "text_name", "other"),
-        ("preparation", {"truecase": False}, "model_text", "clean"),
-        ("preparation", {"truecase": True}, "model_text", "truecased"),
-        ("released", None, "splits", ("train", "valid", "mine")),
-        ("released", RELEASED, "splits", ("mine",)),
-        ("released", RELEASED, "headline_runs", ["released"]),
-        ("released", RELEASED, "released_references", ["a#m", "a#s", "a#t"]),
-        ("headline", {"seeds": [1, 3]}, "headline_runs", ["seed1", "seed3"]),
-        ("headline", {}, "headline_tests", ["mine"]),
-        ("headline", {"tests": ["a"]}, "headline_tests", ["a"]),
-        ("headline", {}, "development_sets", ["valid", "mine"]),
-        ("vocabulary", {"merges": 9}, "bpe_codes_names", ["codes"]),
-        ("vocabulary", {"joint": False}, "bpe_codes_names", ["codes.en", "codes.fr"]),
-        ("vocabulary", {"kind": "word"}, "bpe_codes_names", []),
-        ("vocabulary", {"kind": "word"}, "has_dictionary", True),
-        ("vocabulary", {"kind": "bpe"}, "has_dictionary", False),
-    ],
-)
-def test_what_follows_from_a_key(
-    key: str, stated: object, ask: str, expected: object
-) -> None:
-    found = getattr(task(**{key: stated}), ask)
-    assert (found() if callable(found) else found) == expected
+KEYS = """
+{} => text_name => mine
+{text: other} => text_name => other
+{} => model_text => clean
+{preparation: {truecase: true}} => model_text => truecased
+{} => splits => [train, valid, mine]
+RELEASED => splits => [mine]
+RELEASED => headline_runs => [released]
+RELEASED => released_references => [a#m, a#s, a#t, a#c]
+{headline: {seeds: [1, 3]}} => headline_runs => [seed1, seed3]
+{} => headline_tests => [mine]
+{headline: {tests: [a]}} => headline_tests => [a]
+{} => development_sets => [valid, mine]
+{} => bpe_codes_names => [codes]
+{vocabulary: {joint: false}} => bpe_codes_names => [codes.en, codes.fr]
+{vocabulary: {kind: word}} => bpe_codes_names => []
+{vocabulary: {kind: word}} => has_dictionary => true
+{vocabulary: {kind: bpe}} => has_dictionary => false
+"""
+
+
+@pytest.mark.parametrize(("stated", "ask", "expected"), rows(KEYS))
+def test_what_follows_from_a_key(stated: str, ask: str, expected: str) -> None:
+    mine = task(**yaml.safe_load(stated.replace("RELEASED", RELEASED)))
+    found = getattr(mine, ask)
+    if callable(found):
+        found = found()
+    found = list(found) if isinstance(found, tuple) else found
+    assert found == yaml.safe_load(expected)
 
 
 def test_what_belongs_to_a_language() -> None:
@@ -132,22 +136,6 @@ def test_an_entry_of_opus_is_a_member_of_its_archive() -> None:
     assert train.target == f"{archive}#SETIMES.en-ro.ro"
 
 
-def test_metadata_are_plain_data_and_read_again() -> None:
-    mine = task(paper_pairs=3, vocabulary={"glossaries": ["a"]})
-    dataset = mine.dataset_metadata({}, None)
-    corpus = mine.corpus_metadata("other data")
-    keys = "task languages preparation vocabulary sources stand_in"
-    assert set(dataset.model_dump()) == set(keys.split())
-    assert dataset.preparation == "moses_test"
-    assert not any(one.sha256 or one.md5 or one.licence for one in dataset.sources)
-    assert set(corpus.model_dump()) == {"task", "clean", "paper_pairs", "stand_in"}
-    assert DatasetMetadata.model_validate_json(dataset.model_dump_json()) == dataset
-    assert CorpusMetadata.model_validate_json(corpus.model_dump_json()) == corpus
-    assert mine.model_metadata() == ModelMetadata(
-        task="mine", languages=mine.languages, preparation="moses_test"
-    )
-
-
 def test_the_sources_of_a_text_are_named_with_what_is_known_of_them(
     settings: Settings,
 ) -> None:
@@ -166,46 +154,37 @@ def test_the_sources_of_a_text_are_named_with_what_is_known_of_them(
     titles = settings.tasks["arxiv_titles"]
     assert titles.titles
     assert set(titles.titles.files) <= set(titles.references(titles.splits))
-    released = settings.tasks["wmt14_en_fr_released"]
-    assert set(released.references()) > set(settings.tasks["wmt14_en_fr"].references())
-
-
-@pytest.mark.parametrize(
-    ("size", "above", "is_large"),
-    [
-        (100_000_000, 100, True),
-        (99_999_999, 100, False),  # the archive counts once, whatever of it is read
-        (99_999_999, 99, True),
-        (None, 100, False),
-        (None, 0, True),
-    ],
-)
-def test_a_task_is_large_by_the_bytes_of_its_training_files(
-    settings: Settings, size: int | None, above: int, is_large: bool
-) -> None:
-    mine = task(
-        train=[pair(f"{URL}#a.en", f"{URL}#a.fr"), pair(f"{URL}#b", f"{URL}#c")]
-    )
-    options = settings.options.model_copy(update={"scatter_above": above})
-    downloads = {URL: Download(url=URL, bytes=size)}
-    given = replace(
-        settings, tasks={"mine": mine}, downloads=downloads, options=options
-    )
-    assert given.is_large("mine") == is_large
-    scale = settings.scale.model_copy(update={"generated_mirror": True})
-    assert replace(given, scale=scale).is_large("mine") == (above == 0)
 
 
 @pytest.mark.usefixtures("in_folder")
-def test_the_size_of_a_users_own_files_is_that_on_the_disk(settings: Settings) -> None:
-    options = settings.options.model_copy(update={"scatter_above": 1})
-    given = replace(settings, tasks={"mine": task()}, options=options)
-    assert not given.is_large("mine")  # before they are there
-    Path("train.en").write_bytes(bytes(500_000))
-    Path("train.fr").write_bytes(bytes(499_999))
-    assert not given.is_large("mine")
-    Path("train.fr").write_bytes(bytes(500_000))
-    assert given.is_large("mine")
+def test_a_task_is_large_by_the_bytes_of_its_training_files(settings: Settings) -> None:
+    """An archive counts once, whatever of it is read; files of one's own as they are there."""
+    archive = [pair(f"{URL}#a.en", f"{URL}#a.fr"), pair(f"{URL}#b", f"{URL}#c")]
+
+    def is_large(
+        size: int | None, above: int, *train: object, mirror: bool = False
+    ) -> bool:
+        given = replace(
+            settings,
+            tasks={"mine": task(train=train or archive)},
+            downloads={URL: Download(url=URL, bytes=size)},
+            options=settings.options.model_copy(update={"scatter_above": above}),
+            scale=settings.scale.model_copy(update={"generated_mirror": mirror}),
+        )
+        return given.is_large("mine")
+
+    assert is_large(100_000_000, 100)
+    assert not is_large(99_999_999, 100)
+    assert is_large(99_999_999, 99)
+    assert not is_large(10**12, 100, mirror=True)
+    assert not is_large(None, 1)
+    assert is_large(None, 0)
+    own = pair("train.en", "train.fr")
+    assert not is_large(None, 1, own)  # before they are there
+    for size in (499_999, 500_000):
+        Path("train.en").write_bytes(bytes(500_000))
+        Path("train.fr").write_bytes(bytes(size))
+        assert is_large(None, 1, own) == (size == 500_000)
 
 
 def test_a_download_is_known_by_its_place(root: Path, settings: Settings) -> None:

@@ -59,19 +59,6 @@ def test_a_file_that_is_no_model_is_named(
     assert not (tmp_path / "out").exists()
 
 
-@pytest.mark.parametrize(
-    "record", [{"identity": "x"}, {"source_use": {"permuted_perplexity": 1.0}}]
-)
-def test_a_strange_record_of_a_training_is_named(
-    model: Path, tmp_path: Path, record: dict[str, object]
-) -> None:
-    weights, fields = load_tensors(model)
-    fields["training"] |= record
-    save_tensors(tmp_path / "strange.safetensors", weights, fields)
-    said = refusal(model_card, tmp_path / "strange.safetensors")
-    says(said, "strange.safetensors: its record of a training is not as expected")
-
-
 def test_a_card_holds_nothing_that_a_page_or_a_terminal_acts_on(
     model: Path, tmp_path: Path
 ) -> None:
@@ -83,6 +70,11 @@ def test_a_card_holds_nothing_that_a_page_or_a_terminal_acts_on(
     save_tensors(tmp_path / "model.safetensors", weights, fields)
     card = model_card(tmp_path / "model.safetensors")
     assert "# &lt;img src=x>[31m# heading![a]\\(http://h): en to fr\n" in card
+    for strange in ({"identity": "x"}, {"source_use": {"permuted_perplexity": 1.0}}):
+        altered = fields | {"training": fields["training"] | strange}
+        save_tensors(tmp_path / "strange.safetensors", weights, altered)
+        said = refusal(model_card, tmp_path / "strange.safetensors")
+        says(said, "strange.safetensors: its record of a training is not as expected")
     for line in card.splitlines():
         assert line.isprintable()
         assert line.startswith("    ") or not ("<" in line or "](" in line)
@@ -96,24 +88,21 @@ def test_a_score_of_another_version_is_named(results: Path) -> None:
     says(said, "test.beam5.bleu.json", "not an evaluation of this version")
 
 
-@pytest.mark.parametrize("kind", ["lstm", "convs2s"])
-def test_a_model_without_graphs_leaves_nothing(
-    model: Path, tmp_path: Path, kind: str
-) -> None:
+def test_models_without_graphs_leave_nothing(model: Path, tmp_path: Path) -> None:
     network, description = load_model(model)
-    word = "its kind of network has no graphs"
-    if kind == "lstm":
-        stated = {"kind": kind, "embedding": 4, "cells": 4, "layers": 1}
-        architecture = parse_architecture(stated)
-        network = build_network(architecture, *description.sizes)
-        description = description.model_copy(update={"architecture": architecture})
-    else:
-        word = "out_projection.bias' contains NaN or infinity"
-        network.state_dict()["decoder.out_projection.bias"].fill_(float("nan"))
-    path = tmp_path / "own.safetensors"
-    save_model(path, network.state_dict(), description)
-    says(refusal(export_onnx, path, tmp_path / "folder"), "own.safetensors", word)
-    assert [one.name for one in tmp_path.iterdir()] == ["own.safetensors"]
+    network.state_dict()["decoder.out_projection.bias"].fill_(float("nan"))
+    save_model(tmp_path / "nan.safetensors", network.state_dict(), description)
+    stated = {"kind": "lstm", "embedding": 4, "cells": 4, "layers": 1}
+    lstm = description.model_copy(update={"architecture": parse_architecture(stated)})
+    weights = build_network(lstm.architecture, *lstm.sizes).state_dict()
+    save_model(tmp_path / "lstm.safetensors", weights, lstm)
+    for name, word in (
+        ("nan.safetensors", "out_projection.bias' contains NaN or infinity"),
+        ("lstm.safetensors", "its kind of network has no graphs"),
+    ):
+        says(refusal(export_onnx, tmp_path / name, tmp_path / "folder"), name, word)
+    names = {"nan.safetensors", "lstm.safetensors"}
+    assert {one.name for one in tmp_path.iterdir()} == names
 
 
 def test_a_folder_that_is_there_is_left_alone(model: Path, folder: Path) -> None:

@@ -8,10 +8,15 @@ import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
 
 import pytest
 import yaml
+
+ANSWER = """{"doi": "10.5281/zenodo.2",
+"links": {"self": "HOST/api/deposit/depositions/2", "bucket": "HOST/bucket",
+          "latest_draft": "HOST/api/deposit/depositions/2"},
+"files": [{"links": {"self": "HOST/api/deposit/depositions/2/files/old"}}]}"""
+DRAFT = "/api/deposit/depositions/2"
 
 
 class Zenodo(ThreadingHTTPServer):
@@ -20,20 +25,7 @@ class Zenodo(ThreadingHTTPServer):
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
         self.asked: list[tuple[str, str, bytes]] = []
-
-    @property
-    def address(self) -> str:
-        return f"http://127.0.0.1:{self.server_port}"
-
-    def answer(self, path: str) -> dict[str, Any]:
-        draft = f"{self.address}/api/deposit/depositions/2"
-        links = {
-            "self": draft,
-            "bucket": f"{self.address}/bucket",
-            "latest_draft": draft,
-        }
-        files = [{"links": {"self": f"{draft}/files/old"}}]
-        return {"links": links, "files": files, "doi": "10.5281/zenodo.2"}
+        self.address = f"http://127.0.0.1:{self.server_port}"
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -43,7 +35,7 @@ class _Handler(BaseHTTPRequestHandler):
         content = self.rfile.read(int(self.headers.get("Content-Length", 0)))
         assert self.headers["Authorization"] == "Bearer secret"
         self.server.asked.append((self.command, self.path, content))
-        body = json.dumps(self.server.answer(self.path)).encode()
+        body = ANSWER.replace("HOST", self.server.address).encode()
         self.send_response(200)
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
@@ -81,15 +73,14 @@ def test_files_are_deposited_and_published(
         command, env={**os.environ, **stated}, capture_output=True, text=True
     )
     assert (done.returncode, done.stdout) == (0, "10.5281/zenodo.2\n"), done.stderr
-    draft = "/api/deposit/depositions/2"
     steps = [(verb, path) for verb, path, _ in zenodo.asked]
     assert steps[-3:] == [
         ("PUT", "/bucket/model.safetensors"),
-        ("PUT", draft),
-        ("POST", f"{draft}/actions/publish"),
+        ("PUT", DRAFT),
+        ("POST", f"{DRAFT}/actions/publish"),
     ]
     assert zenodo.asked[-3][2] == b"weights"
-    assert (("DELETE", f"{draft}/files/old") in steps) == bool(record)
+    assert (("DELETE", f"{DRAFT}/files/old") in steps) == bool(record)
     described = json.loads(zenodo.asked[-2][2])["metadata"]
     citation = yaml.safe_load((root / "CITATION.cff").read_text("utf-8"))
     assert (described["title"], described["version"]) == (
