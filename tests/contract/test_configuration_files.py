@@ -108,7 +108,7 @@ def test_a_model_extends_one_that_extends_another(copy: Path) -> None:
     assert (training.clip, training.threads, training.momentum) == (0.5, 3, 0.5)
     base = settings.models["small"]
     assert settings.models["second"].architecture == base.architecture
-    assert base.training.clip == 0.1
+    assert base.training.clip == 1
     assert settings.start_of("second") == ["a.safetensors"]
     assert settings.start_of("small") == []
     assert settings.model_references() == {"a.safetensors"}

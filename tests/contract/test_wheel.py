@@ -1,17 +1,36 @@
 """The wheel alone: what a user has who copies it and a model file to another machine."""
 
+import os
 import re
 import subprocess
 import sys
+import tarfile
+import zipfile
+from email import message_from_bytes
+from email.message import Message
 from pathlib import Path
 
 import pytest
 
 from convs2s import __version__
 from convs2s.cli.main import EXTRAS
-from tests.support.bare_python import closure, run_bare
-from tests.support.wheel import REPOSITORY_URL, Release, build
+from tests.support.bare_python import (
+    bare_python,
+    closure,
+    run_bare,
+    without_pythonpath,
+)
+from tests.support.checkout import check_out
 
+URL = "https://example.org/owner/convs2s"
+WHEEL = f"convs2s-{__version__}-py3-none-any.whl"
+BUILD = """
+import sys
+from setuptools import build_meta
+folder = sys.argv[1]  # the builds put their own arguments there
+build_meta.build_wheel(folder)
+build_meta.build_sdist(folder)
+"""
 DEMO = (
     "from pathlib import Path; from convs2s.demo.corpus import write_demo_corpus; "
     "write_demo_corpus(Path())"
@@ -19,63 +38,99 @@ DEMO = (
 
 
 @pytest.fixture(scope="module")
-def release(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Release:
-    return build(root, tmp_path_factory.mktemp("release"))
+def built(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the wheel and the source archive, built from a copy without the network."""
+    folder = tmp_path_factory.mktemp("release")
+    checkout = check_out(root, folder)
+    for name in ("pyproject.toml", "setup.py", "README.md", "LICENSE"):
+        checkout.write(name, (root / name).read_bytes())
+    (folder / "dist").mkdir()
+    subprocess.run(
+        [sys.executable, "-c", BUILD, str(folder / "dist")],
+        cwd=checkout.folder,
+        env=os.environ | {"REPOSITORY_URL": URL},
+        check=True,
+        stdout=subprocess.DEVNULL,
+    )
+    return folder / "dist"
 
 
 @pytest.fixture(scope="module")
-def python(release: Release, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def stated(built: Path) -> Message:
+    """What the wheel says of itself."""
+    with zipfile.ZipFile(built / WHEEL) as archive:
+        name = f"convs2s-{__version__}.dist-info/METADATA"
+        return message_from_bytes(archive.read(name))
+
+
+@pytest.fixture(scope="module")
+def requirements(stated: Message) -> list[str]:
+    """What the wheel requires without any extra."""
+    required = stated.get_all("Requires-Dist", [])
+    return [line for line in required if "extra ==" not in line]
+
+
+@pytest.fixture(scope="module")
+def python(
+    built: Path, requirements: list[str], tmp_path_factory: pytest.TempPathFactory
+) -> Path:
     """A Python with the wheel and what it requires, and nothing else."""
-    return release.install(tmp_path_factory.mktemp("wheel") / "environment")
+    python = bare_python(tmp_path_factory.mktemp("wheel") / "venv", requirements)
+    pip = [sys.executable, "-m", "pip", "--python", str(python), "install", "-q"]
+    # An editable install leaves its metadata in src/, which a PYTHONPATH makes pip find there: it
+    # would say that this version is installed already.
+    subprocess.run(
+        [*pip, "--no-deps", "--no-index", built / WHEEL],
+        env=without_pythonpath(),
+        check=True,
+    )
+    return python
 
 
-def test_the_wheel_does_not_need_the_workflow(release: Release) -> None:
-    packages = closure(release.requirements())
+def test_the_wheel_does_not_need_the_workflow(requirements: list[str]) -> None:
+    packages = closure(requirements)
     assert {"torch", "sacremoses", "subword-nmt", "pydantic"} <= packages
     assert not packages & {"snakemake", "pytest"}
 
 
-def test_the_wheel_has_every_file_of_the_package(root: Path, release: Release) -> None:
-    source = root / "src"
-    files = (path for path in (source / "convs2s").rglob("*") if path.is_file())
-    stated = {str(path.relative_to(source)) for path in files if path.suffix != ".pyc"}
-    assert stated <= release.members()
-    assert stated <= {name.removeprefix("src/") for name in release.source_members()}
-    assert "LICENSE" in release.source_members()
+def test_both_have_every_file_of_the_package(root: Path, built: Path) -> None:
+    files = (path for path in (root / "src/convs2s").rglob("*") if path.is_file())
+    package = {str(path.relative_to(root)) for path in files if path.suffix != ".pyc"}
+    with zipfile.ZipFile(built / WHEEL) as archive:
+        assert package <= {f"src/{name}" for name in archive.namelist()}
+    with tarfile.open(built / f"convs2s-{__version__}.tar.gz") as archive_tar:
+        members = {name.partition("/")[2] for name in archive_tar.getnames()}
+    assert package | {"LICENSE"} <= members
 
 
 def test_the_wheel_says_whose_it_is_and_its_links_have_addresses(
-    release: Release,
+    stated: Message,
 ) -> None:
-    stated = release.metadata()
-    assert stated["Version"] == __version__
-    assert release.wheel.name == f"convs2s-{__version__}-py3-none-any.whl"
-    assert release.sdist.name == f"convs2s-{__version__}.tar.gz"
     links = dict(url.split(", ") for url in stated.get_all("Project-URL", []))
-    assert links["Source"] == REPOSITORY_URL
+    assert links["Source"] == URL
     assert stated["License-Expression"] == "MIT"
     assert stated["Author"]
     assert "Typing :: Typed" in stated.get_all("Classifier", [])
     read = re.findall(r"\]\(([^)]+)\)", str(stated.get_payload()))
-    assert f"{REPOSITORY_URL}/blob/v{stated['Version']}/docs/install.md" in read
-    assert f"{REPOSITORY_URL}/raw/v{stated['Version']}/docs/images/rules.svg" in read
+    assert f"{URL}/blob/v{__version__}/docs/install.md" in read
+    assert f"{URL}/raw/v{__version__}/docs/images/rules.svg" in read
     assert [link for link in read if not link.startswith(("https://", "#"))] == []
 
 
 def test_a_model_file_and_the_wheel_translate(
     python: Path, model: Path, tmp_path: Path
 ) -> None:
-    copied = tmp_path / "model.safetensors"
-    copied.write_bytes(model.read_bytes())
+    (tmp_path / "model.safetensors").write_bytes(model.read_bytes())
     command = str(python.with_name("convs2s"))
-    asked = ["translate", str(copied), "--threads", "1", "--minimum-length", "3"]
-    done = run_bare(python, command, *asked, folder=tmp_path, text="w1 w2\n\nw3\n")
+    asked = ["translate", "model.safetensors", "--threads=1", "--minimum-length=3"]
+    text = "w1 w2\n\nw3\n"
+    done = run_bare(python, command, *asked, folder=tmp_path, text=text)
     assert done.returncode == 0, done.stderr
     here = [sys.executable, "-m", "convs2s", *asked]
-    expected = subprocess.check_output(here, input="w1 w2\n\nw3\n", text=True)
+    expected = subprocess.check_output(here, cwd=tmp_path, input=text, text=True)
     assert done.stdout.split()
     assert done.stdout == expected
-    card = run_bare(python, command, "card", str(copied), folder=tmp_path)
+    card = run_bare(python, command, "card", asked[1], folder=tmp_path)
     assert "- seed: 1\n" in card.stdout
 
 
@@ -97,23 +152,20 @@ def test_a_command_names_the_extra_that_it_lacks(
     assert f"pip install 'convs2s[{extra}]'" in done.stderr
 
 
-def test_extras_bring_the_modules_that_commands_name(release: Release) -> None:
-    required = release.metadata().get_all("Requires-Dist", [])
+def test_extras_bring_the_modules_that_commands_name(stated: Message) -> None:
+    required = stated.get_all("Requires-Dist", [])
     for extra, modules in EXTRAS.items():
-        brought = " ".join(
-            line for line in required if line.endswith(f'extra == "{extra}"')
-        )
-        assert [name for name in modules if name not in brought.replace("-", "_")] == []
+        own = [line for line in required if line.endswith(f'extra == "{extra}"')]
+        brought = " ".join(own).replace("-", "_")
+        assert [name for name in modules if name not in brought] == []
 
 
-@pytest.mark.parametrize(
-    ("command", "made", "lines"),
-    [("mirror m", "m/SHA256SUMS", 40), (f"-c {DEMO}", "train.en", 11_999)],
-)
-def test_the_wheel_has_the_data_of_the_package(
-    python: Path, tmp_path: Path, command: str, made: str, lines: int
-) -> None:
-    program = [] if command[0] == "-" else [str(python.with_name("convs2s"))]
-    done = run_bare(python, *program, *command.split(" ", 1), folder=tmp_path)
-    assert done.returncode == 0, done.stderr
-    assert (tmp_path / made).read_text("utf-8").count("\n") > lines
+def test_the_wheel_has_the_data_of_the_package(python: Path, tmp_path: Path) -> None:
+    mirror = run_bare(
+        python, str(python.with_name("convs2s")), "mirror", "m", folder=tmp_path
+    )
+    assert mirror.returncode == 0, mirror.stderr
+    assert (tmp_path / "m/SHA256SUMS").read_text("utf-8").count("\n") > 40
+    demo = run_bare(python, "-c", DEMO, folder=tmp_path)
+    assert demo.returncode == 0, demo.stderr
+    assert (tmp_path / "train.en").read_text("utf-8").count("\n") == 12000

@@ -29,9 +29,9 @@ scael: demo => config.yaml: unknown key 'scael'; did you mean 'scale'?
 shards: [1] => unknown key 'shards'; expected one of container, cores,
 cores: many\nscael: demo => unknown key 'scael'
 plots: {cores: 2} => plots: unknown key 'cores'; expected sentences
-1: 2 => expected ... not 1
+1: 2 => [1]: expected text as a key
 plots: {null: 2} => plots: ... not null
-overrides: {models: {1: {}}} => overrides.models: ... not 1
+overrides: {models: {1: {}}} => overrides.models[1]: ... not 1
 scale: dmeo => scale: unknown scale 'dmeo'; did you mean 'demo'?
 cores: many => cores: expected ... not 'many'
 cores: 0 => cores: expected at least 1, not 0
@@ -128,14 +128,14 @@ def test_overrides(copy: Path, overrides: str, place: str, words: str) -> None:
 
 
 TASKS = r"""
-fr} => no} => languages.target: ... write "no" in quotes ... not false
-fr} => french} => languages.target: ... two or three lower-case letters
-fr} => en} => languages: source and target must differ
+target: fr} => target: no} => languages.target: ... write "no" in quotes ... not false
+target: fr} => target: french} => languages.target: ... two or three lower-case letters
+target: fr} => target: en} => languages: source and target must differ
 target: train => traget: train => corpus.train[0]: ... mean 'target'?
 , target: train.fr =>  => corpus.train[0]: key 'target' is missing
 [{source: train.en, target: train.fr}] => [] => corpus.train: expected 1 or more
 {mine: => {train: => corpus.tests ... other than train and valid ... 'train'
-{mine: => {"test\n": => corpus.tests
+{mine: => {"test\\n": => corpus.tests
 {mine: => {Test: => corpus.tests
 {mine: [{source: test.en, target: test.fr}]} => {} => corpus.tests: expected 1 or more
 [{source: test.en, target: test.fr}] => [] => corpus.tests.mine: expected 1 or more
@@ -286,14 +286,14 @@ scales/demo => [wmt14_en_de_stanford] => [wmt14_stan] => left_out.tasks: unknown
 scales/demo => table1: 1 => tabel1: 1 => seeds_of: unknown table 'tabel1'
 scales/demo => [recipes, trainings] => [training] => without: unknown table 'training'
 scales/demo => divide_by: 8 => divide_by: 1 => shrink.divide_by: expected at least 2
-scales/demo => keep_recipe: [ => keep_recipe: [a => shrink.keep_recipe: unknown model 'a
+scales/demo => divide_by: 8 => divide_by: 8\n  keep_recipe: [a] => shrink.keep_recipe: unknown
 scales/demo => 6: test\n => 6: tset\n => tests: of the stand-in 'demo_en_fr_word': unkn
 scales/demo => results_dir: r => results_dir: ~no one/r => results_dir: expected ~NAME with
 paper => model: ablation_attention_5} => model: a} => table5: row 10: model: unknown
 paper => paper: {bleu: 29.45} => paper: {blue: 2} => table1: row 2: paper: unknown column
 paper => {bleu: 29.45} => {bleu: [29.45]} => table1: rows[1].paper.bleu:
 paper => {bleu: bleu_detok => {bleu: detok => table1: row 2: measures: bleu: unknown
-paper => wmt16_en_ro_word, model: wmt16_en_ro => wmt16_en_ro_word => key 'model' is missing
+paper => wmt16_en_ro_word, model: wmt16_en_ro => wmt16_en_ro_word => table1: row 2: key 'model'
 paper => \ntrainings:\n => \ncosts:\n => costs:
 paper => runs: [ensemble8] => runs: [ensemble1] => table2: ours.runs[0]: expected seedN
 phrases => , Mary is in love with John, Mary respects John =>  => word_order: meanings[0]: exp
@@ -352,7 +352,7 @@ def compared(better: str, worse: str = OTHER) -> str:
     ("claim", "words"),
     [
         ("", "expected comparisons, trends, lengths or phrases, or only untested with"),
-        (f"{compared(CELL)}, untested: no", "or only untested with a reason"),
+        (f"{compared(CELL)}, untested: why", "or only untested with a reason"),
         (compared(CELL, f"{OTHER}, {OTHER}"), "better has 1 cells and worse has 2"),
         (compared("{table: tabel4, row: a}"), "unknown table ... mean 'table4'?"),
         (

@@ -15,7 +15,7 @@ from convs2s.publish.hub import MODEL_NAME, export_hub, export_onnx, pull, push
 from convs2s.publish.results import export_results
 from tests.conftest import Terminal
 from tests.support.hub import REPOSITORY, Hub
-from tests.support.refusals import refusal, says
+from tests.support.refusals import refusal, rows, says
 
 RUN = "models/small/seed1"
 
@@ -155,24 +155,24 @@ def test_without_the_extra_it_is_named(
             run(*command)
 
 
-@pytest.mark.parametrize(
-    ("file", "content", "word"),
-    [
-        ("corpus/raw/test.target.zst", "w1", "has changed since"),
-        ("corpus/tok/test.target.zst", None, "it is missing"),
-        (f"{RUN}/test.beam5.txt", None, "is not the text of test.beam5.jsonl"),
-        (f"{RUN}/test.beam5.txt", "", "is not the text of test.beam5.jsonl"),
-        (f"{RUN}/test.beam5.bleu.json", "{}", "does not say what was scored"),
-        ("dataset/train.json", "[]", "no description of training text; prep"),
-        ("dataset/train.json", '{"sources": 1}', "no description of training"),
-        ("dataset/train.json", '{"sources": [{"a": 1}]}', "no description of"),
-    ],
-)
+CHANGED = """
+corpus/raw/test.target.zst => w1 => has changed since
+corpus/tok/test.target.zst => REMOVED => it is missing
+models/small/seed1/test.beam5.txt => REMOVED => is not the text of test.beam5.jsonl
+models/small/seed1/test.beam5.txt => => is not the text of test.beam5.jsonl
+models/small/seed1/test.beam5.bleu.json => {} => does not say what was scored
+dataset/train.json => [] => no description of training text; prepare again
+dataset/train.json => {"sources": 1} => no description of training text
+dataset/train.json => {"sources": [{"a": 1}]} => no description of training text
+"""
+
+
+@pytest.mark.parametrize(("file", "content", "word"), rows(CHANGED))
 def test_results_that_have_changed_are_not_exported(
-    results: Path, tmp_path: Path, file: str, content: str | None, word: str
+    results: Path, tmp_path: Path, file: str, content: str, word: str
 ) -> None:
     (results / file).unlink()
-    if content is not None:
+    if content != "REMOVED":
         (results / file).write_text(content)
     says(refusal(export_results, results, tmp_path / "exported"), file, word)
     assert not list(tmp_path.glob("*exported*"))

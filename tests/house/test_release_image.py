@@ -3,61 +3,23 @@
 import os
 import shutil
 import subprocess
-from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 PROGRAMS = ("buildah", "debootstrap")
 BASE = "docker.io/library/python:3.11-slim"
+PACKAGES = "--include=python3,python3-venv,ca-certificates"
 CERTIFICATES = "etc/ssl/certs/ca-certificates.crt"
+CHROOT = ("--isolation", "chroot")
 
 
-class Buildah:
-    """A store of images of the test's own, so that the machine's is as before."""
-
-    def __init__(self, folder: Path) -> None:
-        self.options = [
-            "--root",
-            str(folder / "images"),
-            "--runroot",
-            str(folder / "run"),
-        ]
-
-    def __call__(self, command: str, *arguments: str | Path) -> str:
-        """Run a command of buildah; return what it prints."""
-        return self._run(["buildah", *self.options, command, *map(str, arguments)])
-
-    @staticmethod
-    def _run(command: Sequence[str]) -> str:
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        assert done.returncode == 0, (
-            f"{command}\n{done.stdout[-3000:]}\n{done.stderr[-3000:]}"
-        )
-        return done.stdout
-
-    def make_base(self, folder: Path) -> None:
-        """Make what the Dockerfile begins with of Debian 12, which has Python 3.11.
-
-        It trusts whom this machine trusts, and its pip is set as pip is here by variables.
-        """
-        packages = "--include=python3,python3-venv,ca-certificates"
-        self._run(
-            ["debootstrap", "--variant=minbase", packages, "bookworm", str(folder)]
-        )
-        shutil.copyfile(f"/{CERTIFICATES}", folder / CERTIFICATES)
-        container = self("from", "scratch").strip()
-        self("add", "--quiet", container, folder, "/")
-        for name, value in variables_of_pip().items():
-            self("config", "--env", f"{name}={value}", container)
-        self("commit", "--quiet", container, BASE)
-        self("rm", container)
-
-
-def variables_of_pip() -> dict[str, str]:
-    return {
-        name: value for name, value in os.environ.items() if name.startswith("PIP_")
-    }
+def typed(*command: str | Path) -> str:
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, (
+        f"{command}\n{done.stdout[-3000:]}{done.stderr[-3000:]}"
+    )
+    return done.stdout
 
 
 @pytest.mark.slow
@@ -65,17 +27,32 @@ def test_the_image_runs_the_demo_and_translates(root: Path, tmp_path: Path) -> N
     missing = [name for name in PROGRAMS if shutil.which(name) is None]
     if missing or os.geteuid() != 0:
         pytest.skip(f"needs root, and {' and '.join(PROGRAMS)}")
-    buildah = Buildah(tmp_path)
-    buildah.make_base(tmp_path / "debian")
-    places = [
-        Path(value) for value in variables_of_pip().values() if value.startswith("/")
-    ]
-    folders = [f"--volume={place}:{place}:ro" for place in places if place.is_dir()]
-    settings = ["--isolation", "chroot"]
-    buildah("build", *settings, "--pull-never", *folders, "--tag", "convs2s", root)
+
+    def buildah(*arguments: str | Path) -> str:
+        """Run a command with a store of the test's own, so that the machine's is as before."""
+        stores = ("--root", tmp_path / "images", "--runroot", tmp_path / "run")
+        return typed("buildah", *stores, *arguments)
+
+    # What the Dockerfile begins with is made of Debian 12, which has Python 3.11. It trusts whom
+    # this machine trusts, and its pip is set as pip is here by variables.
+    debian = tmp_path / "debian"
+    typed("debootstrap", "--variant=minbase", PACKAGES, "bookworm", debian)
+    shutil.copyfile(f"/{CERTIFICATES}", debian / CERTIFICATES)
+    container = buildah("from", "scratch").strip()
+    buildah("add", "--quiet", container, debian, "/")
+    folders = []
+    for name, value in os.environ.items():
+        if name.startswith("PIP_"):
+            buildah("config", "--env", f"{name}={value}", container)
+            if value.startswith("/") and Path(value).is_dir():
+                folders.append(f"--volume={value}:{value}:ro")
+    buildah("commit", "--quiet", container, BASE)
+    buildah("rm", container)
+    tag = ("--pull-never", *folders, "--tag", "convs2s")
+    buildah("build", *CHROOT, *tag, root)
     container = buildah("from", "--pull-never", "localhost/convs2s").strip()
-    said = buildah("run", *settings, container, "--", "make", "demo")
+    said = buildah("run", *CHROOT, container, "--", "make", "demo")
     assert "test detokenized BLEU" in said
     model = "results/demo_en_fr/models/demo/seed1/model.safetensors"
-    typed = f'echo "The man sees two red cars." | convs2s translate {model}'
-    assert buildah("run", *settings, container, "--", "sh", "-c", typed).split()
+    shell = f'echo "The man sees two red cars." | convs2s translate {model}'
+    assert buildah("run", *CHROOT, container, "--", "sh", "-c", shell).split()
