@@ -68,21 +68,19 @@ def test_a_training_counts_in_each_table_and_once_in_the_sum(
     assert both.total.trainings < sum(cost.trainings for cost in counted[:2])
 
 
-def test_gpus_and_cores_are_told_apart(multi30k: Settings) -> None:
-    cell = cells(multi30k, "table1")[0]
+def test_gpus_and_cores_are_told_apart_and_seeds_tell_of_others(
+    multi30k: Settings,
+) -> None:
+    cell, other = cells(multi30k, "table1")[:2]
     train(cell, 0, hours=1, gpus=(8,))
     # The second goes on; of the third the time is not recorded.
     (train(cell, 1, hours=1) / "training.json").unlink()
     (train(cell, 2, hours=1) / "history.jsonl").unlink()
     cost = cost_of(multi30k, "table1", cell)
     assert (cost.measured, cost.finished) == (Hours(gpus=8), 2)
-
-
-def test_other_seeds_tell_what_a_missing_one_takes(multi30k: Settings) -> None:
-    cell = cells(multi30k, "table1")[0]
-    train(cell, 0, hours=1)
-    train(cell, 1, hours=0.5)
-    cost = cost_of(multi30k, "table1", cell)
+    train(other, 0, hours=1)
+    train(other, 1, hours=0.5)
+    cost = cost_of(multi30k, "table1", other)
     assert cost.measured == Hours(cores=3)
     assert (cost.to_come, cost.unknown) == (Hours(cores=1.5), 0)
 

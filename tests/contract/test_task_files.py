@@ -36,12 +36,6 @@ def pair(source: str, target: str, *references: str) -> dict[str, object]:
     return stated | ({"references": list(references)} if references else {})
 
 
-def test_a_tasks_name_is_no_key_and_stays_with_a_copy() -> None:
-    mine = task()
-    assert mine.model_copy(update={"text": "other"}).name == "mine"
-    assert "name" not in mine.model_dump()
-
-
 KEYS = """
 {} => text_name => mine
 {text: other} => text_name => other
@@ -75,6 +69,7 @@ def test_what_follows_from_a_key(stated: str, ask: str, expected: str) -> None:
 
 def test_what_belongs_to_a_language() -> None:
     mine = task(vocabulary={"kind": "word", "source_size": 3})
+    assert mine.model_copy(update={"text": "other"}).name == "mine"
     assert mine.language_pair == ("en", "fr")
     assert (mine.vocabulary_size("en"), mine.vocabulary_size("fr")) == (3, None)
     assert (mine.side_of("en"), mine.side_of("fr")) == ("source", "target")
