@@ -4,6 +4,7 @@ import os
 import platform
 import shutil
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -31,45 +32,48 @@ pytestmark = pytest.mark.skipif(
 )
 
 
-def make(
-    root: Path, folder: Path, *arguments: str, **environment: str
-) -> subprocess.CompletedProcess[str]:
-    stand_in = folder / "python"
+Make = Callable[..., tuple[list[str], str]]
+
+
+@pytest.fixture
+def make(root: Path, tmp_path: Path) -> Make:
+    """Run make; return what was asked of pip and uv so far, in order, and the errors."""
+    stand_in = tmp_path / "python"
     stand_in.write_text(_STAND_IN)
     stand_in.chmod(0o755)
-    variables = {
-        name: text for name, text in os.environ.items() if not name.startswith(OUTER)
-    }
-    stated = [f"VENV={folder}/venv", f"PYTHON={stand_in}", *arguments]
-    return subprocess.run(
-        ["make", f"{folder}/venv/.installed", *stated],
-        cwd=root,
-        env={**variables, "INSTALLS": str(folder / "installs"), "PIP_SETTINGS": ""}
-        | environment,
-        capture_output=True,
-        encoding="utf-8",
-        check=False,
-    )
+    installs = tmp_path / "installs"
+    installs.touch()
+
+    def run(
+        *arguments: str, fails: bool = False, **environment: str
+    ) -> tuple[list[str], str]:
+        kept = {
+            name: os.environ[name] for name in os.environ if not name.startswith(OUTER)
+        }
+        own = {"INSTALLS": str(installs), "PIP_SETTINGS": ""}
+        stated = [f"VENV={tmp_path}/venv", f"PYTHON={stand_in}", *arguments]
+        done = subprocess.run(
+            ["make", f"{tmp_path}/venv/.installed", *stated],
+            cwd=root,
+            env=kept | own | environment,
+            capture_output=True,
+            text=True,
+        )
+        assert bool(done.returncode) == fails, done.stderr
+        assert (tmp_path / "venv/.installed").is_file() != fails
+        return installs.read_text().splitlines(), done.stderr
+
+    return run
 
 
-def installs(folder: Path) -> list[str]:
-    """Return what was asked of pip and uv, in order."""
-    return (folder / "installs").read_text("utf-8").splitlines()
-
-
-def test_torch_without_cuda_comes_first(root: Path, tmp_path: Path) -> None:
-    done = make(root, tmp_path, "TORCH=cpu")
-    assert done.returncode == 0, done.stderr
-    uv, torch, package = installs(tmp_path)
+def test_torch_without_cuda_comes_first(make: Make, tmp_path: Path) -> None:
+    (uv, torch, package), _ = make("TORCH=cpu")
     assert uv == "-m pip install --quiet -c constraints.txt uv"
     assert torch.endswith("--torch-backend cpu -c constraints.txt torch")
     assert package == "-m pip install --quiet -c constraints.txt -e .[workflow,dev]"
-    installed = tmp_path / "venv/.installed"
     # An install that was cut short is started over.
-    installed.unlink()
-    assert make(root, tmp_path, "TORCH=cuda").returncode == 0
-    assert installed.is_file()
-    assert len(installs(tmp_path)) == 4
+    (tmp_path / "venv/.installed").unlink()
+    assert len(make("TORCH=cuda")[0]) == 4
 
 
 @pytest.mark.parametrize(
@@ -82,29 +86,25 @@ def test_torch_without_cuda_comes_first(root: Path, tmp_path: Path) -> None:
     ],
 )
 def test_pip_alone_is_asked_where_cuda_or_another_place_is_named(
-    root: Path, tmp_path: Path, arguments: str, settings: str
+    make: Make, arguments: str, settings: str
 ) -> None:
-    done = make(root, tmp_path, *arguments.split(), PIP_SETTINGS=settings)
-    assert done.returncode == 0, done.stderr
-    (package,) = installs(tmp_path)
+    (package,), _ = make(*arguments.split(), PIP_SETTINGS=settings)
     assert package.endswith("-e .[own]")
 
 
 def test_pip_installs_what_it_has_where_uv_cannot_fetch_or_keep(
-    root: Path, tmp_path: Path
+    make: Make, tmp_path: Path
 ) -> None:
-    (tmp_path / "file").touch()
-    cache = f"{tmp_path}/file"
-    done = make(root, tmp_path, "TORCH=cpu", UV_FAILS="yes", XDG_CACHE_HOME=cache)
-    assert done.returncode == 0, done.stderr
-    assert "make: no build of torch without CUDA was found" in done.stderr
-    assert installs(tmp_path)[1].startswith("uv pip install --no-cache ")
-    assert installs(tmp_path)[-1].endswith("-e .[workflow,dev]")
+    cache = f"{tmp_path}/python/cache"  # below a file
+    installs, said = make("TORCH=cpu", UV_FAILS="yes", XDG_CACHE_HOME=cache)
+    assert "make: no build of torch without CUDA was found" in said
+    assert installs[1].startswith("uv pip install --no-cache ")
+    assert installs[-1].endswith("-e .[workflow,dev]")
 
 
 @pytest.mark.parametrize("driver", [True, False])
 def test_a_driver_decides_where_nothing_is_said(
-    root: Path, tmp_path: Path, driver: bool
+    make: Make, tmp_path: Path, driver: bool
 ) -> None:
     programs = tmp_path / "programs"
     programs.mkdir()
@@ -112,34 +112,24 @@ def test_a_driver_decides_where_nothing_is_said(
         (programs / name).symlink_to(str(shutil.which(name)))
     if driver:
         (programs / "nvidia-smi").symlink_to("/bin/true")
-    done = make(root, tmp_path, PATH=str(programs))
-    assert done.returncode == 0, done.stderr
-    assert (len(installs(tmp_path)) == 1) == driver
+    installs, _ = make(PATH=str(programs))
+    assert (len(installs) == 1) == driver
 
 
-def test_another_torch_is_refused(root: Path, tmp_path: Path) -> None:
-    done = make(root, tmp_path, "TORCH=gpu")
-    assert done.returncode != 0
-    assert "TORCH=gpu: expected cpu or cuda" in done.stderr
-
-
-def test_an_environment_made_by_hand_is_left_alone(root: Path, tmp_path: Path) -> None:
+def test_what_cannot_be_installed_is_said(make: Make, tmp_path: Path) -> None:
+    assert "TORCH=gpu: expected cpu or cuda" in make("TORCH=gpu", fails=True)[1]
     own = tmp_path / "venv/bin/python"
     own.parent.mkdir(parents=True)
     own.write_text("mine")
-    done = make(root, tmp_path, "TORCH=cuda")
-    assert done.returncode != 0
-    assert f"make: {tmp_path}/venv is there, and make has not made it" in done.stderr
+    installs, said = make("TORCH=cuda", fails=True)
+    assert f"make: {tmp_path}/venv is there, and make has not made it" in said
     assert own.read_text() == "mine"
-    assert not (tmp_path / "installs").exists()
+    assert installs == []
 
 
-def test_an_environment_that_was_cut_short_is_made_anew(
-    root: Path, tmp_path: Path
-) -> None:
-    assert make(root, tmp_path, "TORCH=cuda", VENV_FAILS="1").returncode != 0
-    assert make(root, tmp_path, "TORCH=cuda").returncode == 0
-    assert (tmp_path / "venv/.installed").is_file()
+def test_an_environment_that_was_cut_short_is_made_anew(make: Make) -> None:
+    make("TORCH=cuda", fails=True, VENV_FAILS="1")
+    make("TORCH=cuda")
 
 
 def test_clean_keeps_an_environment_made_by_hand(root: Path, tmp_path: Path) -> None:
