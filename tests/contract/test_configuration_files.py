@@ -12,29 +12,23 @@ from convs2s.config.settings import Settings
 from convs2s.config.task import SHARED_WITH_TEXT, Headline
 from convs2s.config.yaml_file import option_files, read_yaml
 from convs2s.errors import UserError
+from tests.support.refusals import rows
 from tests.support.user_task import TASK
 
+# What is merged in may repeat keys at any depth; of several merged mappings the first wins.
+YAML = r"""
+# a => null
+1e-4 => 0.0001
+a: &a {k: 1}\nb: {y: &b {<<: *a, k: 2}} => {a: {k: 1}, b: {y: {k: 2}}}
+a: &a {k: 1}\nb: {<<: {<<: *a, k: 2}, k: 3} => {a: {k: 1}, b: {k: 3}}
+c: {m: 3, <<: [{k: 1}, {k: 2, l: 2}]} => {c: {k: 1, l: 2, m: 3}}
+"""
 
-@pytest.mark.parametrize(
-    ("text", "value"),
-    [
-        ("# a", None),
-        ("1e-4", 1e-4),
-        # What is merged in may repeat keys at any depth.
-        (
-            "b: &b {k: 1}\nx: {y: &a {<<: *b, k: 2}}\nc: {<<: *a, k: 3}",
-            {"b": {"k": 1}, "x": {"y": {"k": 2}}, "c": {"k": 3}},
-        ),
-        # Of several merged mappings the first wins.
-        (
-            "a: &a {k: 1}\nb: &b {k: 2, l: 2}\nc: {m: 3, <<: [*a, *b]}",
-            {"a": {"k": 1}, "b": {"k": 2, "l": 2}, "c": {"k": 1, "l": 2, "m": 3}},
-        ),
-    ],
-)
-def test_yaml(tmp_path: Path, text: str, value: object) -> None:
+
+@pytest.mark.parametrize(("text", "value"), rows(YAML))
+def test_yaml(tmp_path: Path, text: str, value: str) -> None:
     (tmp_path / "a.yaml").write_text(text)
-    assert read_yaml(tmp_path / "a.yaml", "a.yaml") == value
+    assert read_yaml(tmp_path / "a.yaml", "a.yaml") == yaml.safe_load(value)
 
 
 def test_the_workflow_has_what_the_user_has_not(

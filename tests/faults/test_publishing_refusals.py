@@ -1,7 +1,8 @@
 """What cannot be published: models, folders of the Hub, and results that have changed."""
 
+import shutil
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -178,31 +179,20 @@ def test_results_that_have_changed_are_not_exported(
     assert not list(tmp_path.glob("*exported*"))
 
 
-def without_scores(results: Path) -> Path:
-    (results / RUN / "test.beam5.bleu.json").unlink()
-    return results
+PLACES = """
+ran/results/tiny => there.zip => there.zip: exists already
+ran/results/tiny => a.tar.gz => a.tar.gz: name a new folder, or an archive NAME.zip
+nowhere => exported => nowhere: no such folder
+empty => exported => empty: has no scores (*.bleu.json, *.rouge.json)
+moved => exported => no folder above
+"""
 
 
-@pytest.mark.parametrize(
-    ("change", "word"),
-    [
-        (without_scores, "tiny: has no scores (*.bleu.json, *.rouge.json)"),
-        (lambda results: results.rename(results.parents[2] / "b"), "no folder above"),
-        (lambda results: results / "nowhere", "no such folder"),
-    ],
-)
-def test_a_folder_of_no_results_is_not_exported(
-    results: Path, tmp_path: Path, change: Callable[[Path], Path], word: str
-) -> None:
-    says(refusal(export_results, change(results), tmp_path / "exported"), word)
-
-
-@pytest.mark.parametrize(
-    ("output", "word"),
-    [("there.zip", "there.zip: exists already"), ("a.tar.gz", "an archive NAME.zip")],
-)
-def test_an_archive_that_is_there_or_of_another_kind_is_refused(
-    results: Path, tmp_path: Path, output: str, word: str
+@pytest.mark.parametrize(("folder", "output", "words"), rows(PLACES))
+def test_where_no_results_are_and_no_archive_can_be(
+    results: Path, tmp_path: Path, folder: str, output: str, words: str
 ) -> None:
     (tmp_path / "there.zip").touch()
-    says(refusal(export_results, results, tmp_path / output), word)
+    (tmp_path / "empty").mkdir()
+    shutil.copytree(results, tmp_path / "moved")
+    says(refusal(export_results, tmp_path / folder, tmp_path / output), words)
