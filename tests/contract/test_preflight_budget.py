@@ -4,6 +4,7 @@ import gzip
 import re
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -171,7 +172,7 @@ def test_pairs_follow_from_the_text(mine: Path) -> None:
     ],
 )
 def test_what_does_not_fit_is_refused(
-    settings: Settings, task: str, changes: dict[str, object], reason: str
+    settings: Settings, task: str, changes: dict[str, Any], reason: str
 ) -> None:
     machine = replace(LARGE, is_one_disk=False)
     reasons = refusals([headline(settings, task)], replace(machine, **changes))
