@@ -3,6 +3,7 @@
 What a fixture alone needs is imported in it: half of the tests do without torch.
 """
 
+import contextlib
 import faulthandler
 import fcntl
 import io
@@ -145,6 +146,25 @@ def mirror(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("mirror")
     write_mirror(folder)
     return folder
+
+
+@pytest.fixture(scope="session")
+def ran(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder in which a workflow ran, with its ``results/tiny``; no test changes it."""
+    from convs2s.layout import TaskFolder
+    from tests.support.tiny_results import write_results
+
+    folder = tmp_path_factory.mktemp("ran")
+    with contextlib.chdir(folder):  # manifests hold paths as the workflow names them
+        write_results(TaskFolder("results/tiny"))
+    return folder
+
+
+@pytest.fixture
+def results(ran: Path, tmp_path: Path) -> Path:
+    """A copy of that ``results/tiny``, to be changed."""
+    shutil.copytree(ran, tmp_path / "ran")
+    return tmp_path / "ran/results/tiny"
 
 
 @pytest.fixture(params=["blas", "onednn"])

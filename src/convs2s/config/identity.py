@@ -4,7 +4,7 @@ A model's ``settings.json``, the identity of a training and the inputs of a run 
 the values that ``counted`` returns. A key that was added after results were first published counts
 only if its value is not the default. An update of the code therefore keeps running trainings,
 finished models and published results valid. For the same reason, no default may change
-(tests/unit/config/test_identity.py).
+(tests/invariants/test_names_of_results.py).
 """
 
 from collections.abc import Collection, Mapping

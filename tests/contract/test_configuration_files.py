@@ -1,0 +1,155 @@
+"""The files of the configuration: what is merged, what stands for what, and what names mean."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from convs2s.config.decoding import DecodingSettings
+from convs2s.config.load import load
+from convs2s.config.settings import Settings
+from convs2s.config.task import SHARED_WITH_TEXT, Headline
+from convs2s.config.yaml_file import option_files, read_yaml
+from convs2s.errors import UserError
+from tests.support.refusals import rows
+from tests.support.user_task import TASK
+
+# What is merged in may repeat keys at any depth; of several merged mappings the first wins.
+YAML = r"""
+# a => null
+1e-4 => 0.0001
+a: &a {k: 1}\nb: {y: &b {<<: *a, k: 2}} => {a: {k: 1}, b: {y: {k: 2}}}
+a: &a {k: 1}\nb: {<<: {<<: *a, k: 2}, k: 3} => {a: {k: 1}, b: {k: 3}}
+c: {m: 3, <<: [{k: 1}, {k: 2, l: 2}]} => {c: {k: 1, l: 2, m: 3}}
+"""
+
+
+@pytest.mark.parametrize(("text", "value"), rows(YAML))
+def test_yaml(tmp_path: Path, text: str, value: str) -> None:
+    (tmp_path / "a.yaml").write_text(text)
+    assert read_yaml(tmp_path / "a.yaml", "a.yaml") == yaml.safe_load(value)
+
+
+def test_the_workflow_has_what_the_user_has_not(
+    root: Path, settings: Settings, tmp_path: Path
+) -> None:
+    (tmp_path / "config/tasks").mkdir(parents=True)
+    (tmp_path / "config/tasks/mine.yaml").write_text(TASK)
+    (tmp_path / "config.yaml").write_text("unrelated: 1")
+    text = (root / "config/decodings.yaml").read_text("utf-8")
+    text = text.replace("beam: 12", "beam: 13")
+    (tmp_path / "config/decodings.yaml").write_text(text, "utf-8")
+    loaded = load(tmp_path, {"cores": 3}, shipped=root, given_by="config of the module")
+    assert loaded.options.cores == 3
+    assert set(loaded.tasks) - set(settings.tasks) == {"mine"}
+    assert loaded.models == settings.models
+    assert loaded.decodings["lstm_beam12"].beam == 13
+
+
+def test_options_are_in_two_files_or_are_given(copy: Path) -> None:
+    (copy / "config/config.yaml").write_text("cores: 1")
+    (copy / "config.local.yaml").write_text("mirrors: [/a]\nplots: {sentences: [7]}")
+    assert list(option_files(copy)) == ["config.yaml", "config.local.yaml"]
+    options = load(copy).options
+    assert (options.mirrors, options.plots.sentences) == (("/a",), (7,))
+    assert options.scale == "paper"
+    assert load(copy, {"scale": "demo"}).options.mirrors == ()
+    (copy / "config.local.yaml").write_text("# Snakemake would refuse it")
+    assert list(option_files(copy)) == ["config.yaml"]
+    (copy / "config.yaml").unlink()
+    assert list(option_files(copy)) == ["config/config.yaml"]
+
+
+def test_the_home_folder_of_a_mirror_is_found(
+    copy: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", "/home/me")
+    mirrors = ["~/mirror", "~", "../~", "https://host/~me"]
+    found = load(copy, {"mirrors": mirrors}).options.mirrors
+    assert found == ("/home/me/mirror", "/home/me", "../~", "https://host/~me")
+
+
+def test_a_task_of_five_keys_gets_every_default(copy: Path) -> None:
+    (copy / "config/tasks/mine.yaml").write_text(TASK)
+    (copy / "config/tasks/.#mine.yaml").symlink_to("a lock of Emacs")
+    task = load(copy).tasks["mine"]
+    headline = Headline(model="small", seeds=(1,), tests=("mine",), decoding="beam5")
+    assert task.headline == headline
+    assert task.vocabulary.merges == 8000
+    default = DecodingSettings()
+    assert (default.beam, default.length_penalty) == (5, 1.0)
+
+
+def test_a_task_takes_its_text_from_another(settings: Settings) -> None:
+    word = settings.tasks["demo_en_fr_word"]
+    bpe = settings.tasks["demo_en_fr"]
+    assert all(getattr(word, key) == getattr(bpe, key) for key in SHARED_WITH_TEXT)
+    assert (word.vocabulary.kind, bpe.vocabulary.kind) == ("word", "bpe")
+    assert (word.text_name, bpe.text_name) == ("demo_en_fr", "demo_en_fr")
+
+
+def test_a_model_extends_one_that_extends_another(copy: Path) -> None:
+    start = "{from: a.safetensors, as: continue}"
+    with (copy / "config/models.yaml").open("a") as models:
+        models.write(
+            "\nfirst: {extends: small, description: a, training: {clip: 0.5}}\n"
+            f"second: {{extends: first, training: {{threads: 3, start: {start}}}}}\n"
+        )
+    given = {"overrides": {"models": {"small": {"training": {"momentum": 5e-1}}}}}
+    settings = load(copy, given)
+    training = settings.models["second"].training
+    assert (training.clip, training.threads, training.momentum) == (0.5, 3, 0.5)
+    base = settings.models["small"]
+    assert settings.models["second"].architecture == base.architecture
+    assert base.training.clip == 1
+    assert settings.start_of("second") == ["a.safetensors"]
+    assert settings.start_of("small") == []
+    assert settings.model_references() == {"a.safetensors"}
+
+
+def test_what_snakemake_leaves_as_text_is_read_where_no_text_is_wanted(
+    copy: Path,
+) -> None:
+    given: dict[str, Any] = yaml.safe_load("""
+    plots: {sentences: ["4"]}
+    overrides:
+      models:
+        demo:
+          training: {clip: "1e-4", threads: "3", maximum_epochs: "null"}
+          architecture:
+            attention: ["1", "2"]
+            encoder: [{layers: "2", width: 8, kernel: 3}]
+      tasks: {demo_en_fr: {description: "3", clean: {ratio: "2"}}}
+      decodings: {greedy: {replace_unknown: "false", length_penalty: "0"}}
+    """)
+    loaded = load(copy, given)
+    demo = loaded.models["demo"]
+    assert demo.training.clip == 1e-4
+    assert (demo.training.threads, demo.training.maximum_epochs) == (3, None)
+    network = demo.architecture.model_dump()
+    assert network["attention"] == (1, 2)
+    assert network["encoder"][0]["layers"] == 2
+    assert loaded.options.plots.sentences == (4,)
+    assert loaded.tasks["demo_en_fr"].description == "3"
+    assert loaded.tasks["demo_en_fr"].clean.ratio == 2
+    greedy = loaded.decodings["greedy"]
+    assert (greedy.replace_unknown, greedy.length_penalty) == (False, 0)
+
+
+def test_effective_takes_the_headline_unless_told(settings: Settings) -> None:
+    usual = settings.effective("demo_en_fr")
+    assert yaml.safe_load(yaml.safe_dump(usual)) == usual
+    names = [part.get("name") for part in usual.values()]
+    assert names == ["demo_en_fr", "demo", "beam5", "paper", None]
+    assert not {"scale", "overrides"} & set(usual["options"])
+    other = settings.effective("demo_en_fr", "small", "greedy")
+    assert other["model"]["architecture"]["embedding"] == 256
+    assert other["decoding"]["beam"] == 1
+    for names_of in (
+        ["demo_en_fx"],
+        ["demo_en_fr", "smal"],
+        ["demo_en_fr", "small", "x"],
+    ):
+        with pytest.raises(UserError, match=r"unknown .* '(demo_en_fx|smal|x)'; "):
+            settings.effective(*names_of)

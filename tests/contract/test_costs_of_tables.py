@@ -1,0 +1,220 @@
+"""What each table and figure takes: measured, expected, and as the papers state it."""
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from convs2s.config.load import load
+from convs2s.config.settings import Settings
+from convs2s.costs.exhibits import Cost, PaperCosts, costs, printed_cost
+from convs2s.costs.page import write_costs
+from convs2s.paper.cells import Cell, cells
+from convs2s.paper.trained import Hours
+from tests.support.rules import rules
+
+pytestmark = pytest.mark.usefixtures("in_folder")
+
+BENCHMARKS = Path("benchmarks")
+EPOCH = (
+    '{"epoch": %d, "updates": 1, "learning_rate": 1, "train_loss": 1, "valid_loss": 1, '
+    '"valid_perplexity": 1, "tokens": 7200, "tokens_per_second": %f, '
+    '"machine": {"threads": 2, "workers": %s}}'
+)
+
+
+@pytest.fixture(scope="module")
+def multi30k(root: Path) -> Settings:
+    """The configuration of a scale with recipes that end by themselves."""
+    return load(root, {"scale": "multi30k"})
+
+
+def train(cell: Cell, run: int, *, hours: float, gpus: Sequence[int] = (0,)) -> Path:
+    """Write what a training leaves: each epoch on two threads or on GPUs, 7,200 tokens."""
+    folder = Path(cell.paths[run]).parent
+    folder.mkdir(parents=True)
+    with (folder / "history.jsonl").open("w", encoding="utf-8") as history:
+        for number, count in enumerate(gpus, start=1):
+            workers = f'{count}, "gpu": "a GPU"' if count else 1
+            print(EPOCH % (number, 2 / hours, workers), file=history)
+        print('{"stop": "done"}', file=history)
+    (folder / "training.json").write_text('{"manifest": {"threads": 2}}')
+    return folder
+
+
+def benchmark(path: str, cpu_seconds: str) -> None:
+    file = BENCHMARKS / path
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(f"s\th:m:s\tcpu_time\n36.0\t0:00:36\t{cpu_seconds}\n")
+
+
+def found(settings: Settings, *names: str) -> PaperCosts:
+    return costs(settings, {name: cells(settings, name) for name in names}, BENCHMARKS)
+
+
+def cost_of(settings: Settings, table: str, *its_cells: Cell) -> Cost:
+    return costs(settings, {table: its_cells}, BENCHMARKS).exhibits[table]
+
+
+def test_a_training_counts_in_each_table_and_once_in_the_sum(
+    multi30k: Settings,
+) -> None:
+    ensembles = {(one.task, one.model) for one in cells(multi30k, "table2")}
+    table1 = cells(multi30k, "table1")
+    shared = next(cell for cell in table1 if (cell.task, cell.model) in ensembles)
+    train(shared, 0, hours=0.5, gpus=(0, 0))
+    both = found(multi30k, "table1", "table2")
+    counted = [*both.exhibits.values(), both.total]
+    assert {(cost.finished, cost.measured) for cost in counted} == {(1, Hours(cores=2))}
+    assert both.total.trainings < sum(cost.trainings for cost in counted[:2])
+
+
+def test_gpus_and_cores_are_told_apart_and_seeds_tell_of_others(
+    multi30k: Settings,
+) -> None:
+    cell, *others = cells(multi30k, "table1")
+    other = next(one for one in others if one.model != cell.model)
+    train(cell, 0, hours=1, gpus=(8,))
+    # The second goes on; of the third the time is not recorded.
+    (train(cell, 1, hours=1) / "training.json").unlink()
+    (train(cell, 2, hours=1) / "history.jsonl").unlink()
+    cost = cost_of(multi30k, "table1", cell)
+    assert (cost.measured, cost.finished) == (Hours(gpus=8), 2)
+    train(other, 0, hours=1)
+    train(other, 1, hours=0.5)
+    cost = cost_of(multi30k, "table1", other)
+    assert cost.measured == Hours(cores=3)
+    assert (cost.to_come, cost.unknown) == (Hours(cores=1.5), 0)
+
+
+@pytest.mark.parametrize(
+    ("gpus", "of_seed", "of_epoch"),
+    [
+        ([0], Hours(cores=2), Hours(cores=2)),
+        ([1, 0], Hours(cores=2, gpus=1), Hours(gpus=1)),
+    ],
+)
+def test_the_rate_of_another_network_tells_what_a_model_takes(
+    multi30k: Settings, gpus: list[int], of_seed: Hours, of_epoch: Hours
+) -> None:
+    """Where both devices have a rate, that of the GPU counts."""
+    first, *others = cells(multi30k, "table5")
+    other = next(cell for cell in others if cell.model != first.model)
+    train(first, 0, hours=1, gpus=gpus)
+    epochs = multi30k.models[other.model].training.maximum_epochs or 0
+    to_come = cost_of(multi30k, "table5", first, other).to_come
+    of_seeds = of_seed * (len(first.runs) - 1)
+    expected = of_seeds + of_epoch * (epochs * len(other.runs))
+    assert to_come is not None
+    assert to_come.cores == pytest.approx(expected.cores)
+    assert to_come.gpus == pytest.approx(expected.gpus)
+    lstm = cells(multi30k, "lstm_table1")[0]
+    assert cost_of(multi30k, "lstm_table1", first, lstm).unknown == len(lstm.runs)
+
+
+def test_before_the_first_run_a_stated_figure_of_another_model_tells(
+    multi30k: Settings,
+) -> None:
+    cell = next(c for c in cells(multi30k, "table1") if c.task == "multi30k_en_de")
+    known = multi30k.costs.training("multi30k_en_de", "small")
+    assert known is not None
+    epochs = [
+        multi30k.models[name].training.maximum_epochs or 0
+        for name in (cell.model, "small")
+    ]
+    to_come = cost_of(multi30k, "table1", cell).to_come
+    expected = len(cell.runs) * known.hours * epochs[0] / epochs[1]
+    assert to_come is not None
+    assert (to_come.cores, to_come.gpus) == (pytest.approx(expected), 0)
+
+
+def test_the_papers_own_figures_are_of_other_devices(paper: Settings) -> None:
+    cost = cost_of(paper, "table1", *cells(paper, "table1"))
+    assert (cost.measured, cost.to_come, cost.unknown) == (None, None, cost.trainings)
+
+
+def test_decoding_scoring_and_tuning_are_the_tables_and_the_rest_is_shared(
+    multi30k: Settings,
+) -> None:
+    table1 = cells(multi30k, "table1")
+    cell = next(cell for cell in table1 if cell.decoding == "beam5")
+    run = f"{cell.task}/{cell.model}/{cell.runs[0]}"
+    benchmark(f"{run}/{cell.testset}.beam5.decode.tsv", "3600.00")
+    # Too short to be sampled: its time counts.
+    benchmark(f"{run}/{cell.testset}.beam5.bleu.tsv", "NA")
+    tuned = next(cell for cell in table1 if cell.decoding == "beam5_en_de")
+    tuned_on = multi30k.scale.development_set(
+        multi30k.tasks[tuned.task], multi30k.decodings["beam5_en_de"]
+    )
+    stem = f"{tuned.task}/{tuned.model}/{tuned.runs[0]}/{tuned_on}.beam5_en_de"
+    benchmark(f"{stem}.nbest.tsv", "3600.00")
+    benchmark(f"{stem}.length_penalty.tsv", "1800.00")
+    benchmark(f"{run}/{cell.testset}.beam5.cpu.speed.tsv", "7200.00")
+    benchmark(f"{cell.task}/align_words.tsv", "1440.00")
+    benchmark(f"{cell.task}/extract_corpus/train.tsv", "360.00")
+    benchmark(f"{run}/train.tsv", "9000.00")  # its history tells
+    benchmark("demo_en_fr/align_words.tsv", "3600.00")  # no table has this task
+    table = found(multi30k, "table1")
+    assert table.exhibits["table1"].jobs == pytest.approx(1.01 + 1.5)
+    assert table.shared == pytest.approx(2.5)
+    assert table.total.jobs == pytest.approx(1.01 + 1.5 + 2.5)
+
+
+def test_every_job_between_a_model_and_a_number_is_known_by_its_rule(
+    root: Path, multi30k: Settings
+) -> None:
+    logs = re.findall(r'"<logs>/(.*)\.log"', "".join(rules(root)))
+    # A job's benchmark has the name of its log (rules/fingerprints.smk).
+    known = re.compile("|".join(re.sub(r"{\w+}", "[^/]+", log) for log in logs))
+    for name in multi30k.paper:
+        for cell in cells(multi30k, name):
+            for job in cell.jobs:
+                assert known.fullmatch(f"{cell.task}/{cell.model}/seed1/{job}"), job
+
+
+def test_the_papers_state_four_trainings_of_table_1(paper: Settings) -> None:
+    stated = printed_cost(paper, ["table1"])
+    assert {one.model: one.hours for one in stated.stated} == {
+        "wmt14_en_de": 444,
+        "wmt14_en_fr": 37 * 24 * 8,
+        "wmt14_en_fr_small": 14 * 24 * 8,
+        "wmt16_en_ro": 180,
+    }
+    # Models in fp32, as the paper trained them, are no others.
+    recipes = printed_cost(paper, ["recipes"])
+    assert recipes.hours == stated.hours
+    assert {model for _, model in recipes.unstated} == {"ablation_own_recipe"}
+    ablations = printed_cost(paper, ["table4"])
+    assert (ablations.hours, len(ablations.unstated)) == (0, 4)
+    both = found(paper, "table1", "table2", "table4")
+    assert both.total.printed.hours == stated.hours  # each model once
+
+
+def test_the_page_tells_what_is_not_known_from_nothing(multi30k: Settings) -> None:
+    cell = cells(multi30k, "table1")[0]
+    train(cell, 0, hours=1)
+    benchmark(f"{cell.task}/align_words.tsv", "1800.00")
+    tables = {
+        name: cells(multi30k, name) for name in ("table1", "lstm_table1", "table4")
+    }
+    outputs = [Path("costs.md"), Path("costs.csv")]
+    write_costs(multi30k, cells=tables, benchmarks=BENCHMARKS, outputs=outputs)
+    frame = pd.read_csv("costs.csv", dtype=str, keep_default_na=False, index_col=0)
+    assert list(frame.index[-2:]) == ["shared by several", "all, each run once"]
+    columns = ["Core-hours", "The papers' GPU-hours", "Other jobs, core-hours"]
+    assert frame[columns].to_numpy().tolist() == [
+        ["2.00", "10416.00", "0.00"],
+        ["", "3840.00", "0.00"],
+        ["", "not stated", "0.00"],
+        ["", "", "0.5000"],
+        ["2.00", "14256.00", "0.5000"],
+    ]
+    lstm = frame.loc["lstm_table1"]
+    assert lstm["To come, GPU-hours"] == "not measured"
+    assert lstm["To come, trainings not measured"] == lstm["Trainings"]
+    assert set(frame["Scale"]) == {"multi30k (STAND-IN DATA)"}
+    page = Path("costs.md").read_text("utf-8")
+    assert "**STAND-IN DATA: " in page
+    assert "| wmt14_en_fr | wmt14_en_fr | 7104.00 | the paper: 37 days" in page

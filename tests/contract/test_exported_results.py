@@ -1,0 +1,190 @@
+"""Exported results: all that a reader needs to check a number, and nothing that has changed."""
+
+import hashlib
+import json
+import re
+import shutil
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from convs2s.files.checksums import sha256
+from convs2s.files.text import write_json, write_lines
+from convs2s.publish.results import export_results
+from tests.conftest import Terminal
+
+RUN = "results/tiny/models/small/seed1"
+TARGET = "results/tiny/corpus/raw/test.target.zst"
+OF_RUN = "card.md history.jsonl training.json test.beam5.bleu.json test.beam5.jsonl"
+MADE = {"README.md", "SHA256SUMS", "ro-crate-metadata.json"}
+
+
+def graph(folder: Path) -> dict[str, dict[str, Any]]:
+    """Return the entities of a crate by their id, each of which is there once."""
+    metadata = json.loads((folder / "ro-crate-metadata.json").read_text("utf-8"))
+    assert metadata["@context"][0] == "https://w3id.org/ro/crate/1.1/context"
+    entities = {one["@id"]: one for one in metadata["@graph"]}
+    assert len(entities) == len(metadata["@graph"])
+    return entities
+
+
+def files(folder: Path) -> set[str]:
+    return {str(one.relative_to(folder)) for one in folder.rglob("*") if one.is_file()}
+
+
+@pytest.fixture
+def exported(results: Path, tmp_path: Path) -> Path:
+    export_results(results, tmp_path / "exported")
+    return tmp_path / "exported"
+
+
+def test_what_numbers_rest_on_is_there_with_checksums_and_no_store_state_or_model(
+    exported: Path,
+) -> None:
+    assert files(exported) == {
+        *MADE,
+        TARGET,
+        TARGET.replace("raw", "tok"),
+        "results/tiny/dataset/train.json",
+        "results/tiny/dataset/valid.json",
+        "results/tiny/models/small/settings.json",
+        f"{RUN}/test.beam5.txt",
+        *(f"{RUN}/{name}" for name in OF_RUN.split()),
+    }
+    assert "| test | 3 | beam5 |" in (exported / RUN / "card.md").read_text("utf-8")
+    sums = (exported / "SHA256SUMS").read_text("utf-8").splitlines()
+    assert [line.partition("  ")[2] for line in sums] == sorted(
+        files(exported) - {"SHA256SUMS"}
+    )
+    for line in sums:
+        digest, _, name = line.partition("  ")
+        assert hashlib.sha256((exported / name).read_bytes()).hexdigest() == digest
+
+
+def test_a_score_is_computed_again_from_the_archive_alone(
+    exported: Path, results: Path, run: Terminal
+) -> None:
+    shutil.rmtree(results)
+    text = (exported / RUN / "test.beam5.txt").read_bytes()
+    said = run("score", "bleu", "--reference", exported / TARGET, text=text)
+    stated = json.loads((exported / RUN / "test.beam5.bleu.json").read_text("utf-8"))
+    score = stated["bleu"]["detokenized"]
+    assert said.startswith(f"BLEU = {score['score']:.2f}  {score['signature']}")
+
+
+def test_the_metadata_is_a_crate(exported: Path) -> None:
+    entities = graph(exported)
+    descriptor = entities["ro-crate-metadata.json"]
+    assert descriptor["conformsTo"] == {"@id": "https://w3id.org/ro/crate/1.1"}
+    assert descriptor["about"] == {"@id": "./"}
+    root = entities["./"]
+    assert root.keys() >= {"name", "description", "datePublished", "license"}
+    parts = {one["@id"] for one in root["hasPart"]}
+    assert parts == files(exported) - {"ro-crate-metadata.json", "SHA256SUMS"}
+    for part in parts:
+        assert entities[part]["@type"] == "File"
+        assert entities[part]["contentSize"] == str((exported / part).stat().st_size)
+        assert entities[part]["sha256"] == sha256(exported / part)
+    text = (exported / "ro-crate-metadata.json").read_text("utf-8")
+    references = set(re.findall(r'{\s*"@id": "([^"]+)"\s*}', text))
+    assert references - {"https://w3id.org/ro/crate/1.1"} <= set(entities)
+
+
+def test_the_making_of_a_score_names_its_inputs_and_versions(exported: Path) -> None:
+    entities = graph(exported)
+    making = entities[f"#making-{RUN}/test.beam5.bleu.json"]
+    assert making["result"] == {"@id": f"{RUN}/test.beam5.bleu.json"}
+    inputs = {one["@id"] for one in making["object"]}
+    # The model is stated, though it is no part of the archive.
+    model = f"#{RUN}/model.safetensors"
+    of_text = {TARGET, TARGET.replace("raw", "tok")}
+    assert inputs == {model, f"{RUN}/test.beam5.jsonl", *of_text}
+    assert len(entities[model]["sha256"]) == 64
+    versions = entities[making["instrument"]["@id"]]["softwareRequirements"]
+    assert any(one.startswith("sacrebleu ") for one in versions)
+    source = entities["#source-1"]
+    assert source["name"].endswith("train.en.gz")
+    assert (source["sha256"], source["usageInfo"]) == ("a" * 64, "LicenseRef-WMT")
+
+
+def test_the_library_rocrate_reads_all_of_it(exported: Path) -> None:
+    read = pytest.importorskip("rocrate.rocrate").ROCrate(exported)
+    assert {entity.id for entity in read.get_entities()} == set(graph(exported))
+    making = read.get(f"#making-{RUN}/test.beam5.bleu.json")
+    assert making["instrument"]["name"] == "convs2s"
+
+
+def test_files_of_a_storage_are_named_without_the_folders_of_their_local_copies(
+    results: Path, exported: Path, tmp_path: Path
+) -> None:
+    score = results / "models/small/seed1/test.beam5.bleu.json"
+    copied = '".snakemake/storage/s3/bucket/results/'
+    text = score.read_text("utf-8").replace('"results/', copied)
+    assert copied in text
+    score.write_text(text, "utf-8")
+    export_results(results, tmp_path / "of_storage")
+    assert files(tmp_path / "of_storage") == files(exported)
+    assert set(graph(tmp_path / "of_storage")) == set(graph(exported))
+
+
+def test_an_archive_holds_the_same_and_its_bytes_stay_the_same(
+    results: Path, exported: Path, tmp_path: Path, run: Terminal
+) -> None:
+    packed = []
+    for name in ("one.zip", "two.zip"):
+        run("export-results", results, tmp_path / name)
+        packed.append((tmp_path / name).read_bytes())
+    assert packed[0] == packed[1]
+    with zipfile.ZipFile(tmp_path / "one.zip") as archive:
+        assert set(archive.namelist()) == files(exported)
+        text = archive.read(f"{RUN}/test.beam5.txt")
+    assert text == (exported / RUN / "test.beam5.txt").read_bytes()
+    assert not list(tmp_path.glob(".partial*"))
+
+
+def test_text_stays_behind_where_its_license_asks_for_that(
+    results: Path, tmp_path: Path, run: Terminal
+) -> None:
+    example = results / "models/small/seed1/test.beam5.example.json"
+    shutil.copy(example.with_name("test.beam5.bleu.json"), example)
+    output = tmp_path / "exported"
+    run("export-results", "--without-text", results, output)
+    left = files(output)
+    assert f"{RUN}/test.beam5.example.json" not in left
+    assert not [name for name in left if name.endswith((".zst", "beam5.jsonl"))]
+    assert {f"{RUN}/history.jsonl", f"{RUN}/test.beam5.bleu.json"} <= left
+    entities = graph(output)
+    assert len(entities[f"#{TARGET}"]["sha256"]) == 64
+    assert not [entity for entity in entities if "example" in entity]
+
+
+def test_a_removed_model_and_somebodys_notes_do_no_harm(
+    results: Path, tmp_path: Path
+) -> None:
+    run = results / "models/small/seed1"
+    (run / "model.safetensors").unlink()
+    (run / "notes.json").write_text('{"manifest": {"sha256": "abc"}}')
+    # The model comes first among the inputs.
+    score = json.loads((run / "test.beam5.bleu.json").read_text("utf-8"))
+    digests = score["manifest"]["sha256"]
+    score["manifest"]["sha256"] = {f"{RUN}/model.safetensors": "0" * 64, **digests}
+    write_json(run / "test.beam5.bleu.json", score)
+    export_results(results, tmp_path / "exported")
+    assert f"{RUN}/card.md" not in files(tmp_path / "exported")
+
+
+def test_speeds_rest_on_histories_and_what_jobs_took_stays_behind(
+    results: Path, tmp_path: Path
+) -> None:
+    run = results / "models/small/seed1"
+    manifest = {"sha256": {f"{RUN}/history.jsonl": sha256(run / "history.jsonl")}}
+    write_json(run / "training.speed.json", {"manifest": manifest})
+    table = "small/seed1/valid.beam5.length_penalty.tsv"
+    for folder in (results / "models", results.parent / "benchmarks/tiny"):
+        write_lines(folder / table, ["a table"])
+    export_results(results.parent, tmp_path / "exported")
+    assert f"#making-{RUN}/training.speed.json" in graph(tmp_path / "exported")
+    tables = [name for name in files(tmp_path / "exported") if name.endswith(".tsv")]
+    assert tables == [f"results/tiny/models/{table}"]

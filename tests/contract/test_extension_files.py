@@ -1,0 +1,137 @@
+"""Extensions: which are known, what of them is run, and what an edit changes."""
+
+import hashlib
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from convs2s.config import extensions
+from convs2s.config.architecture import NetworkSettings, parse_architecture
+from convs2s.config.extensions import (
+    added,
+    code_of,
+    digest_of_extension,
+    export_extensions,
+)
+from convs2s.config.load import load
+from convs2s.models.build import build_network
+
+NETWORK = """
+from typing import Literal
+from convs2s.config.architecture import NetworkSettings
+
+class Settings(NetworkSettings):
+    "Of a network that is none."
+    kind: Literal["tiny"]
+    width: int = 2
+
+    def build(self, source_types, target_types):
+        return torch.zeros(self.width, source_types)
+
+ARCHITECTURES = {"tiny": Settings}
+import torch
+LOADED = True
+"""
+METRIC = "METRICS = {'lines': lambda translations, references: len(translations)}\n"
+
+
+@pytest.fixture
+def write(tmp_path: Path) -> Callable[..., Path]:
+    """Write an extension, which this process then knows."""
+
+    def file(text: str, name: str = "own.py") -> Path:
+        (tmp_path / name).write_text(text, "utf-8")
+        export_extensions([name], tmp_path)
+        return tmp_path / name
+
+    return file
+
+
+def test_the_options_of_the_current_folder_name_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv(extensions.VARIABLE, raising=False)
+    assert added("METRICS", ()) == {}
+    monkeypatch.delenv(extensions.VARIABLE)
+    Path("own.py").write_text(METRIC)
+    Path("config.yaml").write_text("extensions: [other.py]")
+    Path("config.local.yaml").write_text("extensions: [own.py]")
+    assert list(added("METRICS", ())) == ["lines"]
+
+
+def test_modules_of_one_workflow_have_all_of_their_extensions(
+    root: Path, tmp_path: Path, write: Callable[..., Path]
+) -> None:
+    write(METRIC)
+    other = tmp_path / "other.py"
+    other.write_text("METRICS = {'words': len}")
+    load(root, {"extensions": [str(other)]}, given_by="config of the module")
+    assert added("METRICS", ()).keys() == {"lines", "words"}
+    load(root, {"extensions": [str(other)]})
+    assert added("METRICS", ()).keys() == {"words"}
+
+
+def test_an_override_that_snakemake_left_as_text_is_read(
+    copy: Path, write: Callable[..., Path]
+) -> None:
+    own = write(NETWORK)
+    with (copy / "config/models.yaml").open("a") as models:
+        models.write(
+            "\ntiny: {description: own, architecture: {kind: tiny}, training: {clip: 1}}"
+        )
+    stated = {"architecture": {"width": "5"}, "training": {"clip": "0.5"}}
+    given = {"extensions": [str(own)], "overrides": {"models": {"tiny": stated}}}
+    tiny = load(copy, given).models["tiny"]
+    assert tiny.architecture.model_dump() == {"kind": "tiny", "width": 5}
+    assert tiny.training.clip == 0.5
+
+
+def test_a_plan_stops_before_torch_and_a_network_runs_the_rest(
+    write: Callable[..., Path],
+) -> None:
+    path = write(NETWORK)
+    settings = parse_architecture({"kind": "tiny", "width": 3})
+    assert isinstance(settings, NetworkSettings)
+    module = sys.modules[str(path)]
+    assert not hasattr(module, "LOADED")
+    assert build_network(settings, 4, 5).shape == (3, 4)
+    assert hasattr(module, "LOADED")
+    assert settings.model_dump() == {"kind": "tiny", "width": 3}
+
+
+def test_an_edit_of_the_code_alone_trains_again(write: Callable[..., Path]) -> None:
+    digests = []
+    for old, new in (
+        ("", ""),
+        ("that is none", "of nothing"),
+        ("LOADED", "# a comment\nLOADED"),
+        ("torch.zeros", "torch.ones"),
+    ):
+        write(NETWORK.replace(old, new) if old else NETWORK)
+        digests.append(parse_architecture({"kind": "tiny"}).code()["code"])
+    assert digests[0] == digests[1] == digests[2] != digests[3]
+    assert parse_architecture({"kind": "lstm"}).code() == {}
+
+
+@pytest.mark.parametrize("name", ["own.py", "own"])
+def test_an_edit_counts_whatever_the_name_and_wherever_a_value_is_from(
+    write: Callable[..., Path], name: str
+) -> None:
+    digests = set()
+    for digit in "12":
+        write(
+            "from functools import partial\n"
+            f"METRICS = {{'rounded': partial(round, {digit})}}\n",
+            name,
+        )
+        digests.add(digest_of_extension("METRICS", "rounded"))
+    assert len(digests - {None}) == 2
+
+
+def test_the_code_of_a_file_is_the_same_in_every_version_of_python() -> None:
+    """What Python 3.11 writes of it, where later ones know type parameters."""
+    code = code_of('def f(x=None):\n    """Words."""\n    return x  # more words\n')
+    assert hashlib.sha256(code.encode()).hexdigest()[:16] == "c2a82732a1b4a20e"

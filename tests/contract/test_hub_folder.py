@@ -1,0 +1,138 @@
+"""A model as a folder of the Hugging Face Hub: written, sent to a stand-in, brought back."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from convs2s.files.checksums import sha256
+from convs2s.model_file import load_model, save_model
+from convs2s.publish.hub import HUB_FILES, MODEL_NAME, export_hub
+from tests.conftest import Terminal
+from tests.support.hub import COMMIT, REPOSITORY, Hub
+
+
+@pytest.fixture
+def model_file(results: Path) -> Path:
+    return results / "models/small/seed1/model.safetensors"
+
+
+@pytest.fixture
+def folder(model_file: Path, tmp_path: Path, run: Terminal) -> Path:
+    run("export", "hub", model_file, tmp_path / "folder", "--license", "cc-by-4.0")
+    return tmp_path / "folder"
+
+
+def front_matter(folder: Path) -> dict[str, Any]:
+    _, head, _ = (folder / "README.md").read_text("utf-8").split("---\n", 2)
+    stated: dict[str, Any] = yaml.safe_load(head)
+    return stated
+
+
+def test_the_folder_has_what_the_model_file_says(model: Path, tmp_path: Path) -> None:
+    network, description = load_model(model)
+    codes = "#version: 0.2\nw 1</w>\n"
+    with_codes = description.model_copy(update={"bpe_codes": codes})
+    coded = tmp_path / "coded.safetensors"
+    save_model(coded, network.state_dict(), with_codes)
+    folder = tmp_path / "folder"
+    export_hub(coded, folder, "mit")
+    assert {path.name for path in folder.iterdir()} == set(HUB_FILES)
+    assert sha256(folder / MODEL_NAME) == sha256(coded)
+    assert (folder / "bpe_codes.txt").read_text("utf-8") == codes
+    for side, types in zip(
+        ("source", "target"),
+        (description.source_types, description.target_types),
+        strict=True,
+    ):
+        written = (folder / f"vocabulary.{side}.txt").read_text("utf-8")
+        assert written.splitlines() == types
+    config = json.loads((folder / "config.json").read_text("utf-8"))
+    assert config["languages"] == {"source": "en", "target": "fr"}
+    assert config["architecture"] == description.architecture.model_dump(mode="json")
+    card = (folder / "README.md").read_text("utf-8")
+    assert f"{MODEL_NAME}, " in card
+    assert coded.name not in card
+    # A model without scores claims none.
+    assert not {"metrics", "model-index"} & front_matter(folder).keys()
+
+
+def test_the_card_states_each_score_with_its_test_set_and_signature(
+    model_file: Path, folder: Path
+) -> None:
+    assert "bpe_codes.txt" not in {path.name for path in folder.iterdir()}  # of words
+    stated = front_matter(folder)
+    assert stated["language"] == ["en", "fr"]
+    assert stated["license"] == "cc-by-4.0"
+    assert stated["pipeline_tag"] == "translation"
+    assert stated["metrics"] == ["bleu", "chrf"]
+    (index,) = stated["model-index"]
+    (result,) = index["results"]
+    data = {"name": "test of tiny, 3 lines", "type": "tiny", "split": "test"}
+    assert result["dataset"] == data
+    scores = model_file.with_name("test.beam5.bleu.json").read_text("utf-8")
+    tokenized = json.loads(scores)["bleu"]["tokenized"]
+    assert result["metrics"][0] == {
+        "type": "bleu",
+        "name": "tokenized BLEU, beam5",
+        "value": round(tokenized["score"], 2),
+        "args": {"signature": tokenized["signature"]},
+    }
+    assert all(row["args"]["signature"] for row in result["metrics"])
+    read = pytest.importorskip("huggingface_hub").ModelCard.load(folder / "README.md")
+    assert read.data.model_name == "tiny"
+    assert {one.metric_type for one in read.data.eval_results} == {"bleu", "chrf"}
+
+
+def test_the_cards_program_translates_without_snakemake(folder: Path) -> None:
+    card = (folder / "README.md").read_text("utf-8")
+    (program,) = re.findall(r"```python\n(.*?)```", card, re.DOTALL)
+    check = "\nassert not {'snakemake', 'huggingface_hub'} & set(sys.modules)\n"
+    said = subprocess.check_output(
+        [sys.executable, "-c", program + check],
+        cwd=folder,
+        input="w1 w2\nw3\n",
+        text=True,
+    )
+    assert len(said.splitlines()) == 2
+
+
+def test_commands_as_typed(folder: Path, tmp_path: Path) -> None:
+    pytest.importorskip("huggingface_hub")
+    hub = Hub()
+    others = {"pytorch_model.bin": b"cos\nsystem\n(S'true'\ntR.", "NOTES.md": b"mine"}
+    # The codes are of the model before.
+    hub.files = {"bpe_codes.txt": b"#version: 0.2\n", **others}
+    settings = {
+        "HF_ENDPOINT": hub.address,
+        "HF_HOME": str(tmp_path / "home"),
+        "HF_TOKEN": "hf_stand_in",
+        "HF_HUB_DISABLE_XET": "1",
+    }
+
+    def typed(*command: str) -> str:
+        return subprocess.check_output(
+            [sys.executable, "-m", "convs2s", *command],
+            cwd=tmp_path,
+            env=os.environ | settings,
+            text=True,
+        )
+
+    try:
+        address = typed("push", "folder", REPOSITORY)
+        assert address == f"{hub.address}/{REPOSITORY}/commit/{COMMIT}\n"
+        written = {path.name: path.read_bytes() for path in folder.iterdir()}
+        assert hub.files == written | others
+        assert hub.commits == ["A model of convs2s"]
+        assert typed("pull", REPOSITORY) == "model/model.safetensors\n"
+    finally:
+        hub.close()
+    copies = (tmp_path / "model").iterdir()
+    assert {path.name: path.read_bytes() for path in copies} == written
+    assert sorted(hub.asked) == sorted(written)

@@ -1,0 +1,201 @@
+"""What a run will take, as preflight prints it before the run starts."""
+
+import gzip
+import re
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from convs2s.config.load import load
+from convs2s.config.settings import Settings
+from convs2s.costs.budget import Budget, budgets, levels
+from convs2s.costs.exhibits import costs
+from convs2s.costs.memory import requested_memory
+from convs2s.costs.preflight import Machine, refusals, report
+from convs2s.paper.cells import cells
+from tests.support.user_task import TASK
+
+GOLDEN = Path(__file__).with_name("data") / "preflight.txt"
+LARGE = Machine(results=10**13, downloads=10**13, is_one_disk=True, memory=10**11)
+GIGA_FREN = "www.statmt.org/wmt10/training-giga-fren.tar"
+
+pytestmark = pytest.mark.usefixtures("in_folder")
+
+
+@pytest.fixture
+def mine(copy: Path) -> Path:
+    """The folder with a copy of the configuration that has a task of one's own."""
+    (copy / "config/tasks/mine.yaml").write_text(TASK)
+    return copy
+
+
+def headline(settings: Settings, task: str) -> Budget:
+    """The budget of a task's headline."""
+    return budgets(settings, [task], [])[0]
+
+
+def with_options(settings: Settings, **options: object) -> Settings:
+    return replace(settings, options=settings.options.model_copy(update=options))
+
+
+def test_the_budget_of_some_tasks_is_as_recorded(settings: Settings) -> None:
+    """After a meant change of a figure: write what is printed into the file."""
+    tasks = "wmt14_en_fr wmt14_en_fr_word wmt14_en_de wmt14_en_de_word gigaword"
+    # Ensembles of 8 with the headline's seeds among them, and ablations.
+    wanted = [*cells(settings, "table2"), *cells(settings, "table5")]
+    found = budgets(settings, [*tasks.split(), "wmt14_en_fr_released"], wanted)
+    assert report(settings, found, LARGE) == GOLDEN.read_text("utf-8")
+
+
+@pytest.mark.parametrize("name", ["demo_en_fr", "wmt14_en_de", "wmt14_en_fr"])
+def test_the_page_states_disk_and_downloads(
+    root: Path, settings: Settings, name: str
+) -> None:
+    page = (root / "docs/preflight.md").read_text("utf-8")
+    row = re.search(rf"^\| `{name}` \| (\S+).* \| (\d+) (.)B \|$", page, re.MULTILINE)
+    assert row
+    found = headline(settings, name)
+    incoming = sum(size or 0 for size in found.downloads.values())
+    assert row[1] == (f"{incoming / 1e9:.1f}" if incoming else "nothing")
+    unit = {"G": 1e9, "M": 1e6}[row[3]]
+    assert found.disk == pytest.approx(int(row[2]) * unit, rel=0.05)
+
+
+def test_the_papers_english_french(settings: Settings) -> None:
+    found = headline(settings, "wmt14_en_fr")
+    # The bar for its preparation.
+    assert 2 < sum(stage.core_hours for stage in found.stages) < 6
+    (training,) = found.trainings
+    assert training.work is not None
+    assert training.work.parameters == pytest.approx(230e6, rel=0.02)
+    (_, _, before), (_, during, after) = list(levels(found.stages))[-2:]
+    # A model and what it is exported from, of four bytes a parameter; two states while one runs.
+    assert after - before == 3 * 2 * 4 * training.work.parameters
+    assert during - after == 2 * training.state_bytes
+
+
+def test_a_training_asks_for_the_memory_of_all_workers_of_a_node(
+    settings: Settings,
+) -> None:
+    asked = [
+        requested_memory(settings, "wmt14_en_fr", "wmt14_en_fr", gpus)
+        for gpus in range(9)
+    ]
+    assert asked[0] == asked[1] == 16_000
+    assert asked[8] == pytest.approx(2 * asked[4], abs=1)
+    # The outside estimate of what eight take, and a small node.
+    assert 25_000 < asked[8] < 64_000
+    memory = [
+        headline(with_options(settings, device="cuda", gpus=gpus), "wmt14_en_fr")
+        .trainings[0]
+        .memory
+        for gpus in (None, 1, 8)
+    ]
+    assert memory[0] == memory[1]  # one is taken where no number is stated
+    assert memory[2] == pytest.approx(asked[8] * 1e6, rel=0.001)
+
+
+def test_the_papers_own_recipe_takes_the_papers_hours(settings: Settings) -> None:
+    papers = settings.costs.training("wmt14_en_fr", "wmt14_en_fr")
+    assert papers is not None
+    assert papers.printed
+    assert settings.costs.training("wmt14_en_fr", "wmt14_en_fr_fp32") == papers
+    own = papers.model_copy(update={"printed": False})
+    measured = settings.costs.model_copy(update={"trainings": (own,)})
+    assert measured.training("wmt14_en_fr", "wmt14_en_fr") == own
+    # Of another precision.
+    assert measured.training("wmt14_en_fr", "wmt14_en_fr_fp32") is None
+
+
+@pytest.mark.parametrize(
+    ("place", "fetched"), [("https://a.example", 2), ("results", 0)]
+)
+def test_models_that_a_task_begins_with_are_downloaded(
+    mine: Path, place: str, fetched: int
+) -> None:
+    """Of local files none is missed: the workflow may make it, and its plan says if it cannot."""
+    with (mine / "config/tasks/mine.yaml").open("a") as task:
+        task.write(f"vocabulary_of: {place}/words.safetensors\n")
+    start = {"from": f"{place}/start.safetensors", "as": "initialise"}
+    changes = {"models": {"small": {"training": {"start": start}}}}
+    found = headline(load(mine, {"overrides": changes}), "mine")
+    names = ["a.example/start.safetensors", "a.example/words.safetensors"]
+    assert sorted(found.downloads) == names[:fetched]
+    assert not [path for path in found.missing if path.endswith(".safetensors")]
+
+
+def test_a_download_has_its_size_by_http_and_by_https_until_it_is_there(
+    mine: Path,
+) -> None:
+    text = TASK.replace("train.en", f"https://{GIGA_FREN}#a")
+    (mine / "config/tasks/mine.yaml").write_text(text)
+    settings = load(mine, {})
+    assert f"http://{GIGA_FREN}" in settings.downloads
+    assert headline(settings, "mine").downloads == {GIGA_FREN: 2_595_102_720}
+    place = Path("results/downloads", GIGA_FREN)
+    place.parent.mkdir(parents=True)
+    place.touch()
+    assert headline(settings, "mine").downloads == {}
+
+
+def test_pairs_follow_from_the_text(mine: Path) -> None:
+    settings = load(mine, {})
+    assert headline(settings, "mine").pairs is None
+    for side in ("train.en", "train.fr"):
+        (mine / side).write_bytes(bytes(138_000))
+    assert headline(settings, "mine").pairs == 1000  # by its size
+    for side in ("train.en", "train.fr"):
+        (mine / side).write_text("Go.\n" * 1313)
+    assert headline(settings, "mine").pairs == 1313
+    # Both sides are fields of one file, whose other fields are no text of the task.
+    fields = "source: t.jsonl.gz#first, target: t.jsonl.gz#title"
+    text = TASK.replace("source: train.en, target: train.fr", fields)
+    (mine / "config/tasks/mine.yaml").write_text(text)
+    record = b'{"first": "Go.", "title": "Va !", "article": "' + bytes(5_000) + b'"}\n'
+    (mine / "t.jsonl.gz").write_bytes(gzip.compress(record * 31))
+    assert headline(load(mine, {}), "mine").pairs == 31
+
+
+@pytest.mark.parametrize(
+    ("task", "changes", "reason"),
+    [
+        ("wmt14_en_fr_word", {}, ""),
+        ("wmt14_en_fr_word", {"memory": 10**9}, "but this machine has 1.0 GB"),
+        ("wmt14_en_fr_word", {"results": 27 * 10**9}, ""),
+        ("wmt14_en_fr_word", {"results": 26 * 10**9}, "results take 26.7 GB of"),
+        ("wmt14_en_fr_word", {"downloads": 10**9}, "downloads take 6.7 GB of"),
+        ("wmt14_en_de", {"is_one_disk": True, "results": 9 * 10**9}, "take 9.9 GB of"),
+        ("wmt14_en_de", {"is_one_disk": True, "downloads": 0, "memory": None}, ""),
+        ("gigaword", {}, "gigaword needs data/gigaword/train.article.txt, "),
+    ],
+)
+def test_what_does_not_fit_is_refused(
+    settings: Settings, task: str, changes: dict[str, Any], reason: str
+) -> None:
+    machine = replace(LARGE, is_one_disk=False)
+    reasons = refusals([headline(settings, task)], replace(machine, **changes))
+    assert len(reasons) == bool(reason)
+    assert reason in "".join(reasons)
+
+
+def test_results_that_are_there_need_no_more_space(settings: Settings) -> None:
+    found = replace(headline(settings, "wmt14_en_de"), downloads={})
+    tight = replace(LARGE, results=int(found.disk) - 10**6)
+    assert refusals([found], tight)
+    assert refusals([replace(found, present=10**6 + 1)], tight) == []
+
+
+def test_what_is_not_measured_is_no_expectation(settings: Settings) -> None:
+    tables = {name: cells(settings, name) for name in ("table1", "table4")}
+    found = costs(settings, tables, Path("benchmarks"))
+    said = report(settings, [], LARGE, found)
+    rows = re.findall(r"^(?:table.|all, each training once) .*$", said, re.MULTILINE)
+    # No hours to come, and for table 4 none in the paper.
+    assert [" ".join(row.split()) for row in rows] == [
+        "table1 18 0 18 10,416.0",
+        "table4 12 0 12",
+        "all, each training once 30 0 30 10,416.0",
+    ]
+    assert "30 trainings in addition: hours not known" in said

@@ -1,0 +1,171 @@
+"""The wheel alone: what a user has who copies it and a model file to another machine."""
+
+import os
+import re
+import subprocess
+import sys
+import tarfile
+import zipfile
+from email import message_from_bytes
+from email.message import Message
+from pathlib import Path
+
+import pytest
+
+from convs2s import __version__
+from convs2s.cli.main import EXTRAS
+from tests.support.bare_python import (
+    bare_python,
+    closure,
+    run_bare,
+    without_pythonpath,
+)
+from tests.support.checkout import check_out
+
+URL = "https://example.org/owner/convs2s"
+WHEEL = f"convs2s-{__version__}-py3-none-any.whl"
+BUILD = """
+import sys
+from setuptools import build_meta
+folder = sys.argv[1]  # the builds put their own arguments there
+build_meta.build_wheel(folder)
+build_meta.build_sdist(folder)
+"""
+DEMO = (
+    "from pathlib import Path; from convs2s.demo.corpus import write_demo_corpus; "
+    "write_demo_corpus(Path())"
+)
+
+
+@pytest.fixture(scope="module")
+def built(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the wheel and the source archive, built from a copy without the network."""
+    folder = tmp_path_factory.mktemp("release")
+    checkout = check_out(root, folder)
+    for name in ("pyproject.toml", "setup.py", "README.md", "LICENSE"):
+        checkout.write(name, (root / name).read_bytes())
+    (folder / "dist").mkdir()
+    subprocess.run(
+        [sys.executable, "-c", BUILD, str(folder / "dist")],
+        cwd=checkout.folder,
+        env=os.environ | {"REPOSITORY_URL": URL},
+        check=True,
+        stdout=subprocess.DEVNULL,
+    )
+    return folder / "dist"
+
+
+@pytest.fixture(scope="module")
+def stated(built: Path) -> Message:
+    """What the wheel says of itself."""
+    with zipfile.ZipFile(built / WHEEL) as archive:
+        name = f"convs2s-{__version__}.dist-info/METADATA"
+        return message_from_bytes(archive.read(name))
+
+
+@pytest.fixture(scope="module")
+def requirements(stated: Message) -> list[str]:
+    """What the wheel requires without any extra."""
+    required = stated.get_all("Requires-Dist", [])
+    return [line for line in required if "extra ==" not in line]
+
+
+@pytest.fixture(scope="module")
+def python(
+    built: Path, requirements: list[str], tmp_path_factory: pytest.TempPathFactory
+) -> Path:
+    """A Python with the wheel and what it requires, and nothing else."""
+    python = bare_python(tmp_path_factory.mktemp("wheel") / "venv", requirements)
+    pip = [sys.executable, "-m", "pip", "--python", str(python), "install", "-q"]
+    # An editable install leaves its metadata in src/, which a PYTHONPATH makes pip find there: it
+    # would say that this version is installed already.
+    subprocess.run(
+        [*pip, "--no-deps", "--no-index", built / WHEEL],
+        env=without_pythonpath(),
+        check=True,
+    )
+    return python
+
+
+def test_the_wheel_does_not_need_the_workflow(requirements: list[str]) -> None:
+    packages = closure(requirements)
+    assert {"torch", "sacremoses", "subword-nmt", "pydantic"} <= packages
+    assert not packages & {"snakemake", "pytest"}
+
+
+def test_both_have_every_file_of_the_package(root: Path, built: Path) -> None:
+    files = (path for path in (root / "src/convs2s").rglob("*") if path.is_file())
+    package = {str(path.relative_to(root)) for path in files if path.suffix != ".pyc"}
+    with zipfile.ZipFile(built / WHEEL) as archive:
+        assert package <= {f"src/{name}" for name in archive.namelist()}
+    with tarfile.open(built / f"convs2s-{__version__}.tar.gz") as archive_tar:
+        members = {name.partition("/")[2] for name in archive_tar.getnames()}
+    assert package | {"LICENSE"} <= members
+
+
+def test_the_wheel_says_whose_it_is_and_its_links_have_addresses(
+    stated: Message,
+) -> None:
+    links = dict(url.split(", ") for url in stated.get_all("Project-URL", []))
+    assert links["Source"] == URL
+    assert stated["License-Expression"] == "MIT"
+    assert stated["Author"]
+    assert "Typing :: Typed" in stated.get_all("Classifier", [])
+    read = re.findall(r"\]\(([^)]+)\)", str(stated.get_payload()))
+    assert f"{URL}/blob/v{__version__}/docs/install.md" in read
+    assert f"{URL}/raw/v{__version__}/docs/images/rules.svg" in read
+    assert [link for link in read if not link.startswith(("https://", "#"))] == []
+
+
+def test_a_model_file_and_the_wheel_translate(
+    python: Path, model: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "model.safetensors").write_bytes(model.read_bytes())
+    command = str(python.with_name("convs2s"))
+    asked = ["translate", "model.safetensors", "--threads=1", "--minimum-length=3"]
+    text = "w1 w2\n\nw3\n"
+    done = run_bare(python, command, *asked, folder=tmp_path, text=text)
+    assert done.returncode == 0, done.stderr
+    here = [sys.executable, "-m", "convs2s", *asked]
+    expected = subprocess.check_output(here, cwd=tmp_path, input=text, text=True)
+    assert done.stdout.split()
+    assert done.stdout == expected
+    card = run_bare(python, command, "card", asked[1], folder=tmp_path)
+    assert "- seed: 1\n" in card.stdout
+
+
+@pytest.mark.parametrize(
+    ("asked", "module", "extra"),
+    [
+        ("results ledger.jsonl --scale multi30k --output page.md", "pandas", "report"),
+        ("status .", "rich", "train"),
+        ("serve model.safetensors", "uvicorn", "serve"),
+    ],
+)
+def test_a_command_names_the_extra_that_it_lacks(
+    python: Path, tmp_path: Path, asked: str, module: str, extra: str
+) -> None:
+    command = str(python.with_name("convs2s"))
+    done = run_bare(python, command, *asked.split(), folder=tmp_path)
+    assert done.returncode == 1
+    assert done.stderr.startswith(f"convs2s: error: {module} is not installed: ")
+    assert f"pip install 'convs2s[{extra}]'" in done.stderr
+
+
+def test_extras_bring_the_modules_that_commands_name(stated: Message) -> None:
+    required = stated.get_all("Requires-Dist", [])
+    for extra, modules in EXTRAS.items():
+        own = [line for line in required if line.endswith(f'extra == "{extra}"')]
+        brought = " ".join(own).replace("-", "_")
+        assert [name for name in modules if name not in brought] == []
+
+
+def test_the_wheel_has_the_data_of_the_package(python: Path, tmp_path: Path) -> None:
+    mirror = run_bare(
+        python, str(python.with_name("convs2s")), "mirror", "m", folder=tmp_path
+    )
+    assert mirror.returncode == 0, mirror.stderr
+    assert (tmp_path / "m/SHA256SUMS").read_text("utf-8").count("\n") > 40
+    demo = run_bare(python, "-c", DEMO, folder=tmp_path)
+    assert demo.returncode == 0, demo.stderr
+    assert (tmp_path / "train.en").read_text("utf-8").count("\n") == 12000

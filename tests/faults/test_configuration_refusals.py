@@ -1,0 +1,437 @@
+"""A fault of the configuration is one line: the file, the key, the nearest name or the value."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from convs2s.config.architecture import parse_architecture
+from convs2s.config.load import load
+from convs2s.config.yaml_file import read_yaml
+from tests.support.refusals import refusal, rows, says
+from tests.support.user_task import TASK
+
+
+def assert_refused(root: Path, words: str, **given: object) -> None:
+    """Expect a refusal in one line with these words, where ... stands for any others."""
+    message = refusal(load, root, given or None)
+    assert "\n" not in message
+    says(message, *words.split(" ... "))
+
+
+def append(path: Path, text: str) -> None:
+    with path.open("a", encoding="utf-8") as file:
+        file.write(f"\n{text}\n")
+
+
+OPTIONS = r"""
+scael: demo => config.yaml: unknown key 'scael'; did you mean 'scale'?
+shards: [1] => unknown key 'shards'; expected one of container, cores,
+cores: many\nscael: demo => unknown key 'scael'
+plots: {cores: 2} => plots: unknown key 'cores'; expected sentences
+1: 2 => [1]: expected text as a key
+plots: {null: 2} => plots: ... not null
+overrides: {models: {1: {}}} => overrides.models[1]: ... not 1
+scale: dmeo => scale: unknown scale 'dmeo'; did you mean 'demo'?
+cores: many => cores: expected ... not 'many'
+cores: 0 => cores: expected at least 1, not 0
+cores: 1.0 => cores: expected ... not 1.0
+scatter_above: true => scatter_above: expected ... not true
+scatter_above: null => scatter_above: expected ... not null
+device: gpu => device: expected 'auto', 'cpu' or 'cuda', not 'gpu'
+mirrors: ../m => mirrors: expected a list, not '../m'
+mirrors: [''] => mirrors[0]: expected ... not ''
+mirrors: {'https://me:secret@host/': 1} => not {'https://host/': 1}
+plots: {sentences: [1, 0]} => plots.sentences[1]: ... at least 1, not 0
+plots: 3 => plots: expected a mapping of keys to values, not 3
+tasks: [] => tasks: expected 1 or more entries, not []
+- scale => expected a mapping of keys to values, not ['scale']
+overrides: {models: {smal: {}}} => overrides.models: ... mean 'small'?
+extensions: own.py => extensions: expected a list, not 'own.py'
+extensions: => extensions: expected a list, not null
+extensions: [no.py] => no.py: cannot be read: No such file
+"""
+
+
+@pytest.mark.parametrize(("text", "words"), rows(OPTIONS))
+def test_options(copy: Path, text: str, words: str) -> None:
+    (copy / "config.yaml").write_text(text)
+    assert_refused(copy, words)
+
+
+WHAT_IS_NOT_YAML = r"""
+scale: demo\nscale: paper => :2: duplicate key 'scale'
+x: [{a: 1, a: 2}] => :1: duplicate key 'a'
+x: {1: 2, 1: 3} => :1: duplicate key '1'
+? {a: 1, a: 2}\n: 1 => :1: duplicate key 'a'
+scale: [demo\ncores: 2 => :2:
+cores: 2\n\tgpus: 1 => :2:
+a: &x 1\nb: *y => :2: found undefined alias
+a: !!python/name:os.system x => python/name:os.system
+scale: \0 => : not valid YAML:
+&a [*a] => :1: more than 60 nested lists and mappings
+{<<: 1} => :1: expected a mapping or list of mappings for merging
+b: 1\na: 2020-13-01 => :2: not a valid value: month must be in 1..12
+a: !!int b => :1: not a valid value:
+a: !!bool maybe => :1: not a valid value: 'maybe'
+a: !!int '' => :1: not a valid value: string index out of range
+a: !!timestamp x => :1: not a valid value:
+? [a]\n: 1 => : found unhashable key
+a: 1\n---\nb: 1 => :2: but found another document
+"""
+
+
+@pytest.mark.parametrize(("text", "words"), rows(WHAT_IS_NOT_YAML))
+def test_what_is_not_yaml(tmp_path: Path, text: str, words: str) -> None:
+    (tmp_path / "a.yaml").write_text(text)
+    says(refusal(read_yaml, tmp_path / "a.yaml", "a.yaml"), "a.yaml", words)
+    says(
+        refusal(read_yaml, tmp_path, "b.yaml"), "b.yaml: cannot be read: Is a directory"
+    )
+
+
+def test_a_fault_names_the_file_or_option_that_states_it(copy: Path) -> None:
+    local = copy / "config.local.yaml"
+    local.write_text("corse: 2\n")
+    assert_refused(
+        copy, "config.local.yaml: unknown key 'corse'; did you mean 'cores'?"
+    )
+    local.write_text("scale: dmeo\n")
+    assert_refused(copy, "config.local.yaml: scale: unknown scale 'dmeo'")
+    local.write_text("cores: 2\n\tgpus: 1\n")
+    assert_refused(copy, "config.local.yaml:2: ")
+    assert_refused(copy, "config.local.yaml:2: ", scale="demo")
+    local.unlink()
+    option = "--config or --configfile"
+    assert_refused(copy, f"{option}: scale: unknown scale 'dmeo'", scale="dmeo")
+    assert_refused(copy, f"{option}: unknown key 'scael'", scael="demo")
+    assert_refused(copy, f"{option}: tasks: unknown task 'a'", tasks=["a"])
+    changes = {"models": {"demo": {"training": {"clip": "much"}}}}
+    words = f"models.yaml: demo (with the overrides of {option}): training.clip: "
+    assert_refused(copy, f"{words} ... not 'much'", overrides=changes)
+
+
+OVERRIDES = """
+models: {small: {training: {clp: 1}}} => models.yaml: small => training: unknown key 'clp'
+models: {small: {training: {clip: true}}} => models.yaml: small => training.clip: ... not true
+decodings: {greedy: {precision: bf61}} => decodings.yaml: greedy => precision: ... 'bf61'
+tasks: {demo_en_fr: {metric: blue}} => tasks/demo_en_fr.yaml => metric: ... 'blue'
+tasks: {demo_en_fr: {headline: {decoding: a}}} => tasks/demo_en_fr.yaml => headline.decoding: unk
+"""
+
+
+@pytest.mark.parametrize(("overrides", "place", "words"), rows(OVERRIDES))
+def test_overrides(copy: Path, overrides: str, place: str, words: str) -> None:
+    (copy / "config.yaml").write_text(f"overrides: {{{overrides}}}")
+    stated = "(with the overrides of config.yaml)"
+    assert_refused(copy, f"config/{place} {stated}: {words}")
+
+
+TASKS = r"""
+target: fr} => target: no} => languages.target: ... write "no" in quotes ... not false
+target: fr} => target: french} => languages.target: ... two or three lower-case letters
+target: fr} => target: en} => languages: source and target must differ
+target: train => traget: train => corpus.train[0]: ... mean 'target'?
+, target: train.fr =>  => corpus.train[0]: key 'target' is missing
+[{source: train.en, target: train.fr}] => [] => corpus.train: expected 1 or more
+{mine: => {train: => corpus.tests ... other than train and valid ... 'train'
+{mine: => {"test\\n": => corpus.tests
+{mine: => {Test: => corpus.tests
+{mine: [{source: test.en, target: test.fr}]} => {} => corpus.tests: expected 1 or more
+[{source: test.en, target: test.fr}] => [] => corpus.tests.mine: expected 1 or more
+\n  valid: [{source: valid.en, target: valid.fr}] =>  => expected either corpus.valid or hold_out
+\n  valid: [{source: valid.en, target: valid.fr}] => \n  hold_out: {every: 9} => corpus: unknown key
+test.fr} => test.fr, references: [r]}, {source: a, target: b} => 1, 0 further
+test.fr} => test.fr, references: [r]} => mine: BLEU uses only the target
+train.fr} => train.fr, references: [r]} => corpus.train[0]: ... 'references'
+test.fr} => test.en} => corpus.tests.mine[0] ... two files, not one for both
+train.en => ftp://a/train.en => corpus: ... ftp:// is not read
+train.en => 'https://a/b?raw' => corpus: ... https://a/b?*** ... has no place
+train.en => titles://arxiv_titles/train.sentnce => mean 'titles://arxiv_tit
+train.en => '{x}.en' => corpus.train[0].source: expected a name without {
+train.en => opus:SETIMES/en-ro#ro => expected opus:CORPUS/VERSION/LANG
+train.en => opus:SETIMES/v2/ro-en#ro => expected opus:CORPUS/VERSION/LANG
+train.en => opus:Books/v1/en-fr#de => expected opus:CORPUS/VERSION/LANG
+description: A => # => key 'description' is missing
+"""
+
+
+@pytest.mark.parametrize(("old", "new", "words"), rows(TASKS))
+def test_tasks(copy: Path, old: str, new: str, words: str) -> None:
+    assert old in TASK
+    (copy / "config/tasks/mine.yaml").write_text(TASK.replace(old, new))
+    assert_refused(copy, f"config/tasks/mine.yaml: ... {words}")
+
+
+FURTHER_KEYS_OF_TASKS = r"""
+name: mine => unknown key 'name'
+vocabulary: {merges: 8,000} => vocabulary[0]: ... numbers without commas
+vocabulary: {threshold: 9, source_size: 9} => either a threshold or sizes
+vocabulary_of: m\nvocabulary: {joint: false} => vocabulary: ... is joint and
+vocabulary_of: a/{x}.safetensors => vocabulary_of: expected a name without {
+n_best: {mine: '{x}'} => n_best.mine: expected a name without {
+titles: {files: ['{x}.tsv']} => titles.files[0]: expected a name without {
+preparation: {train: null} => preparation.train: ... 'none', not null
+headline: {model: smal} => headline.model: ... did you mean 'small'?
+headline: {decoding: beam55} => headline.decoding: ... mean 'beam5'?
+headline: {tests: [min]} => headline.tests: ... did you mean 'mine'?
+headline: {model: lstm} => headline.decoding: ... attention, which 'lstm'
+headline: {model: ablation} => headline.model: ... vocabulary_selection
+headline: {decoding: beam5_en_de} => headline.decoding: ... one of mine, valid
+headline: {seeds: []} => headline.seeds: expected 1 or more
+headline: {seeds: [1, 1]} => headline.seeds: ... repetitions, not [1, 1]
+metric: rouge\nmetrics: [WER] => metrics: ... leave them out with metric: r
+metrics: [WER] => metrics: unknown metric 'WER' ... docs/extending.md
+clean: {ratio: .inf} => clean.ratio: ... finite
+clean: {minimum: 80, maximum: 60} => clean: expected a minimum of at most 60
+clean: {minimum: 176} => clean: expected a minimum of at most 175
+clean: {minimum: 30, tokens: 20} => clean: expected a minimum of at most 20
+released: {codes: a} => released: ... did you mean 'bpe_codes'?
+text: demo_en_f => text: unknown task 'demo_en_f'; did you mean 'demo_en_fr'
+text: demo_en_fr_word => text: 'demo_en_fr_word' has no text of its own
+text: demo_en_fr => languages: is taken from the task 'demo_en_fr'
+"""
+
+
+@pytest.mark.parametrize(("line", "words"), rows(FURTHER_KEYS_OF_TASKS))
+def test_further_keys_of_tasks(copy: Path, line: str, words: str) -> None:
+    (copy / "config/tasks/mine.yaml").write_text(f"{TASK}{line}\n")
+    assert_refused(copy, f"config/tasks/mine.yaml: ... {words}")
+
+
+def test_bounds_that_keep_pairs_are_none_of_these_faults(copy: Path) -> None:
+    for limits in ("minimum: 80, maximum: 80", "minimum: 999, maximum: null"):
+        text = f"{TASK}clean: {{{limits}}}\n"
+        (copy / "config/tasks/mine.yaml").write_text(text)
+        load(copy)
+
+
+NAMES_OF_TASK_FILES = """
+My-Task.yaml => My-Task
+archives.yaml => the results have a folder
+benchmarks.yaml => the results have a folder
+mine.yml => is not read: rename it to mine.yaml
+"""
+
+
+@pytest.mark.parametrize(("name", "word"), rows(NAMES_OF_TASK_FILES))
+def test_names_of_task_files(copy: Path, name: str, word: str) -> None:
+    (copy / "config/tasks" / name).write_text(TASK)
+    assert_refused(copy, f"config/tasks/{name}: ... {word}")
+
+
+MODELS = """
+{extends: smal} => mine.extends: unknown model 'smal'; did you mean 'small'
+{extends: mine} => mine.extends: ... mine -> mine
+{extends: small, training: {maximum_epochs: null}} => mine: training: ... maximum_epochs
+{extends: small, training: {batch: {tokens: null}}} => mine: training ... tokens
+{extends: small, training: {batch: {clip: 1}}} => mine: training.batch: ... 'clip'
+{extends: small, training: {momentum: 1}} => training.momentum: expected less than 1
+{extends: small, training: {schedule: {kind: cos}}} => schedule.kind: ... 'cosine'
+{extends: demo, training: {schedule: {kind: cosine, warmup: 8}}} => a cosine schedule needs maxi
+{extends: demo, training: {learning_rate: 1e-5, schedule: {kind: step}}} => learning_rate 1e-05
+{extends: small, training: {start: {from: a, as: initialize}}} => 'initialise', not
+{extends: small, training: {start: {from: a.zip#b, as: continue}}} => from: ... without #
+{extends: small, training: {start: {from: 'ftp://a', as: continue}}} => from: ... http(s)
+{extends: small, architecture: {attention: [1, 7]}} => attention: ... names block 7
+{extends: small, architecture: {attention: [0]}} => attention ... 0
+{extends: small, architecture: {attention: some}} => block numbers such as [1, 3, 5]
+{extends: small, architecture: {attention: []}} => attention: ... 1 or more
+{extends: small, architecture: {attention: [1, 1]}} => without repetitions
+{extends: small, architecture: {attention: [1.5]}} => attention[0]: ... not 1.5
+{extends: wmt14_en_de, architecture: {attention_weights: shared}} => 512 and 768 and 2048
+{extends: lstm, architecture: {encoder: []}} => unknown key 'encoder'; expected one of
+{extends: small, architecture: {kind: lstm}} => 'output_embedding'; did you mean
+{description: one, architecture: {kind: lsmt, cells: 8}} => architecture ... lsmt
+{description: one, architecture: {kind: 5}} => mine: architecture ... 5
+{description: one, architecture: 5} => mine: architecture ... not 5
+{description: one, architecture: {embedding: 8}} => key 'encoder' is missing
+3 => models.yaml: expected a mapping of names, each with a mapping of
+"""
+
+
+@pytest.mark.parametrize(("entry", "words"), rows(MODELS))
+def test_models(copy: Path, entry: str, words: str) -> None:
+    append(copy / "config/models.yaml", f"mine: {entry}")
+    assert_refused(copy, f"config/models.yaml: ... {words}")
+
+
+def test_a_model_file_is_checked_as_the_configuration_is() -> None:
+    said = refusal(parse_architecture, {"kind": "lstm", "cell": 3}, "a.safetensors")
+    key = "unknown key 'cell'; did you mean 'cells'?"
+    assert said == f"a.safetensors: architecture: {key}"
+
+
+DECODINGS = """
+{length_penalty: -1} => length_penalty: expected at least 0, not -1
+{length_penalty: much} => length_penalty: ... not 'much'
+{length_penalty: {tunedon: a}} => length_penalty: ... mean 'tuned_on'?
+{length_penalty: {}} => length_penalty: key 'tuned_on' is missing
+{length_penalty: {tuned_on: 1}} => length_penalty.tuned_on: ... not 1
+{batch_words: 1} => unknown key 'batch_words'; did you mean 'batch_tokens'
+"""
+
+
+@pytest.mark.parametrize(("entry", "words"), rows(DECODINGS))
+def test_decodings(copy: Path, entry: str, words: str) -> None:
+    append(copy / "config/decodings.yaml", f"mine: {entry}")
+    assert_refused(copy, f"config/decodings.yaml: mine: ... {words}")
+
+
+OTHER_FILES = r"""
+scales/demo => ro: demo_en_fr\n => r: demo_en_fr\n => tasks: unknown task 'wmt16_en_r'
+scales/demo => lstm: demo_lstm => lstm: demo_lst => models.lstm: unknown model
+scales/demo => ablation_encoder_24_k3, => ablation_24, => left_out.models: unknown
+scales/demo => [wmt14_en_de_stanford] => [wmt14_stan] => left_out.tasks: unknown
+scales/demo => table1: 1 => tabel1: 1 => seeds_of: unknown table 'tabel1'
+scales/demo => [recipes, trainings] => [training] => without: unknown table 'training'
+scales/demo => divide_by: 8 => divide_by: 1 => shrink.divide_by: expected at least 2
+scales/demo => divide_by: 8 => divide_by: 8\n  keep_recipe: [a] => shrink.keep_recipe: unknown
+scales/demo => 6: test\n => 6: tset\n => tests: of the stand-in 'demo_en_fr_word': unkn
+scales/demo => results_dir: r => results_dir: ~no one/r => results_dir: expected ~NAME with
+paper => model: ablation_attention_5} => model: a} => table5: row 10: model: unknown
+paper => paper: {bleu: 29.45} => paper: {blue: 2} => table1: row 2: paper: unknown column
+paper => {bleu: 29.45} => {bleu: [29.45]} => table1: rows[1].paper.bleu:
+paper => {bleu: bleu_detok => {bleu: detok => table1: row 2: measures: bleu: unknown
+paper => wmt16_en_ro_word, model: wmt16_en_ro => wmt16_en_ro_word => table1: row 2: key 'model'
+paper => \ntrainings:\n => \ncosts:\n => costs:
+paper => runs: [ensemble8] => runs: [ensemble1] => table2: ours.runs[0]: expected seedN
+phrases => , Mary is in love with John, Mary respects John =>  => word_order: meanings[0]: exp
+phrases => Mary is in love with John, =>  => word_order: meanings: expected the same number of
+downloads => sha256: 0224 => sha256: 022 => downloads[0].sha256: expected 64 hexa
+costs => text: wmt16_en_ro\n => text: wmt16_en_r\n => training 1: text: unknown task
+"""
+
+
+@pytest.mark.parametrize(("file", "old", "new", "words"), rows(OTHER_FILES))
+def test_other_files(copy: Path, file: str, old: str, new: str, words: str) -> None:
+    path = copy / f"config/{file}.yaml"
+    text = path.read_text("utf-8")
+    assert old in text
+    path.write_text(text.replace(old, new), "utf-8")
+    assert_refused(copy, f"config/{file}.yaml: {words}", scale="demo")
+
+
+@pytest.mark.parametrize("folder", ["x", "x/results/", "-x", "./"])
+def test_results_are_no_downloads_and_no_options(copy: Path, folder: str) -> None:
+    file = copy / "config/scales/demo.yaml"
+    head = f"results_dir: {folder}\ndownloads_dir: x/\n"
+    kept = [
+        line for line in file.read_text("utf-8").splitlines() if "s_dir: " not in line
+    ]
+    file.write_text(head + "\n".join(kept), "utf-8")
+    words = "demo.yaml: results_dir: expected a folder outside"
+    assert_refused(copy, words, scale="demo")
+
+
+def test_files_that_are_missing_or_of_another_kind_are_named(
+    copy: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    (copy / "config/downloads.yaml").write_text("url: https://host/a")
+    assert_refused(copy, "config/downloads.yaml: downloads: expected a list, not {")
+    (copy / "config/costs.yaml").unlink()
+    assert_refused(copy, "config/")
+    empty = tmp_path_factory.mktemp("empty")
+    assert_refused(empty, f"{empty}: has no folder config")
+
+
+CELL = "{table: table4, row: ConvS2S}"
+OTHER = "{table: table4, row: -source position}"
+CITED = "{table: table1, group: WMT'14 English-German, row: %s}"
+GNMT = "Wu et al. (2016) GNMT (Word pieces)"
+BYTENET = "Kalchbrenner et al. (2016) ByteNet (Char)"
+TREND = "trends: [{table: figure2, x: {'1': 1}, per: layer%s}]"
+ORACLE = "Oracle rescoring of the baseline 1000-best lists"
+
+
+def compared(better: str, worse: str = OTHER) -> str:
+    return f"comparisons: [{{better: [{better}], worse: [{worse}]}}]"
+
+
+@pytest.mark.parametrize(
+    ("claim", "words"),
+    [
+        ("", "expected comparisons, trends, lengths or phrases, or only untested with"),
+        (f"{compared(CELL)}, untested: why", "or only untested with a reason"),
+        (compared(CELL, f"{OTHER}, {OTHER}"), "better has 1 cells and worse has 2"),
+        (compared("{table: tabel4, row: a}"), "unknown table ... mean 'table4'?"),
+        (
+            compared("{table: table4, row: ConvS2}"),
+            "unknown row of table4 ... 'ConvS2S'?",
+        ),
+        (compared("{table: table4, row: ConvS2S, column: bleus}"), "mean 'bleu'?"),
+        (
+            compared(CITED % GNMT, CITED % BYTENET),
+            f"{GNMT} ... {BYTENET} ... only printed values",
+        ),
+        (TREND % "", "figure2 has 2 rows '1'; name the group as well"),
+        (TREND % ", group: encoders", "unknown group of figure2 ... mean 'encoder'?"),
+        (
+            f"trends: [{{table: lstm_table2, x: {{{ORACLE}: 1}}, per: layer}}]",
+            f"{ORACLE} ... no number in column 'bleu'",
+        ),
+    ],
+)
+def test_claims(copy: Path, claim: str, words: str) -> None:
+    stated = f"mine: {{says: a, source: b, {claim}}}"
+    (copy / "config/claims.yaml").write_text(stated)
+    assert_refused(copy, f"config/claims.yaml: mine: ... {words}")
+
+
+TOP = """
+from convs2s.config.architecture import NetworkSettings
+from pydantic import BaseModel
+class Other(BaseModel):
+    def build(self): ...
+class Plain:
+    prepare = restore = str
+"""
+TINY = """
+from typing import Literal
+class Tiny(NetworkSettings):
+    kind: Literal["tiny"]
+    width: int = 2
+    def build(self, source_types, target_types): ...
+ARCHITECTURES = {"tiny": Tiny}
+"""
+
+EXTENSIONS = r"""
+METRICS = {\n => own.py:8: SyntaxError:
+METRICS = {}\nMETRICS['a'] = missing => own.py:9: NameError: ... 'missing'
+import no_such_module => own.py:8: ModuleNotFoundError:
+import json\njson.loads('{') => own.py:9: JSONDecodeError:
+METRICS = ['lines'] => own.py: METRICS: expected a mapping of names
+METRICS = {'a': 3} => METRICS: a: expected a function, not 3
+METRICS = {'a': dict} => METRICS: a: expected a function, not <class
+METRICS = {'chrF': len} => METRICS: the name 'chrF' is taken
+ARCHITECTURES = {'a': dict} => ARCHITECTURES: a: expected a subclass of NetworkSettings with build
+ARCHITECTURES = {'a': 3} => ARCHITECTURES: a: expected a subclass of NetworkSettings with build
+ARCHITECTURES = {'a': NetworkSettings} => ARCHITECTURES: a: expected a subclass of NetworkSettings w
+ARCHITECTURES = {'a': Other} => ARCHITECTURES: a: expected a subclass of NetworkSettings with build
+PREPARATIONS = {'a': len, 'b': str} => PREPARATIONS: b: expected a class with prepare and restore
+PREPARATIONS = {'a': 3} => PREPARATIONS: a: expected a class with prepare and restore
+PREPARATIONS = {'none': Plain} => the name 'none' is taken
+"""
+
+
+@pytest.mark.parametrize(("code", "words"), rows(EXTENSIONS))
+def test_extensions(copy: Path, code: str, words: str) -> None:
+    (copy / "own.py").write_text(TOP + code)
+    assert_refused(copy, words, extensions=["own.py"])
+
+
+def test_names_and_places_of_extensions(copy: Path) -> None:
+    (copy / "own.py").write_text("METRICS = {'lines': len}")
+    (copy / "again.py").write_text("METRICS = {'lines': len}")
+    taken = "again.py: METRICS: the name 'lines' is taken"
+    assert_refused(copy, taken, extensions=["own.py", "again.py"])
+    cut = "b.py: rename it, without ':' in its path"
+    assert_refused(copy, cut, extensions=[f"a{os.pathsep}b.py"])
+    (copy / "own.py").write_text(TOP + TINY)
+    tiny = "architecture: {kind: tiny, wdith: 3}, training: {clip: 1}"
+    append(copy / "config/models.yaml", f"tiny: {{description: a, {tiny}}}")
+    unknown = "models.yaml: tiny: architecture: unknown key 'wdith' ... 'width'?"
+    assert_refused(copy, unknown, extensions=["own.py"])
+    (copy / "own.py").write_bytes(b"\xff")
+    unread = "own.py: cannot be read: 'utf-8' codec can't decode"
+    assert_refused(copy, unread, extensions=["own.py"])

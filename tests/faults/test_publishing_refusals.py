@@ -1,0 +1,198 @@
+"""What cannot be published: models, folders of the Hub, and results that have changed."""
+
+import shutil
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from convs2s.config.architecture import parse_architecture
+from convs2s.files.tensors import load_tensors, save_tensors
+from convs2s.model_file import load_model, save_model
+from convs2s.models.build import build_network
+from convs2s.publish.card import model_card
+from convs2s.publish.hub import MODEL_NAME, export_hub, export_onnx, pull, push
+from convs2s.publish.results import export_results
+from tests.conftest import Terminal
+from tests.support.hub import REPOSITORY, Hub
+from tests.support.refusals import refusal, rows, says
+
+RUN = "models/small/seed1"
+
+
+@pytest.fixture
+def hub(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Hub]:
+    constants = pytest.importorskip("huggingface_hub.constants")
+    server = Hub()
+    template = constants.HUGGINGFACE_CO_URL_TEMPLATE
+    template = template.replace(constants.ENDPOINT, server.address)
+    monkeypatch.setattr(constants, "HUGGINGFACE_CO_URL_TEMPLATE", template)
+    monkeypatch.setattr(constants, "ENDPOINT", server.address)
+    monkeypatch.setattr(constants, "HF_HUB_DISABLE_XET", True)
+    monkeypatch.setattr(constants, "HF_TOKEN_PATH", str(tmp_path / "no_token"))
+    monkeypatch.setenv("HF_TOKEN", "hf_stand_in")
+    yield server
+    server.close()
+
+
+@pytest.fixture
+def folder(model: Path, tmp_path: Path) -> Path:
+    export_hub(model, tmp_path / "folder", "mit")
+    return tmp_path / "folder"
+
+
+@pytest.fixture
+def damaged(model: Path, tmp_path: Path) -> Path:
+    path = tmp_path / "damaged.safetensors"
+    path.write_bytes(model.read_bytes()[:-1])
+    return path
+
+
+@pytest.mark.parametrize("command", ["card", "export hub --license mit", "export onnx"])
+def test_a_file_that_is_no_model_is_named(
+    tmp_path: Path, damaged: Path, run: Terminal, command: str
+) -> None:
+    for path, said in ((tmp_path / "a", "no such file"), (damaged, "not a model: ")):
+        output = [] if command == "card" else [tmp_path / "out"]
+        with pytest.raises(SystemExit, match=f"convs2s: error: {path}: {said}"):
+            run(*command.split(), path, *output)
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_card_holds_nothing_that_a_page_or_a_terminal_acts_on(
+    model: Path, tmp_path: Path
+) -> None:
+    weights, fields = load_tensors(model)
+    hostile = "<img src=x>\x1b[31m\n# heading\N{RIGHT-TO-LEFT OVERRIDE}![a](http://h)"
+    fields["task"] = hostile
+    fields["training"] |= {"stop_reason": hostile, "sources": [{"file": hostile}]}
+    fields["training"]["identity"]["training"] = {"clip": hostile}
+    save_tensors(tmp_path / "model.safetensors", weights, fields)
+    card = model_card(tmp_path / "model.safetensors")
+    assert "# &lt;img src=x>[31m# heading![a]\\(http://h): en to fr\n" in card
+    for strange in ({"identity": "x"}, {"source_use": {"permuted_perplexity": 1.0}}):
+        altered = fields | {"training": fields["training"] | strange}
+        save_tensors(tmp_path / "strange.safetensors", weights, altered)
+        said = refusal(model_card, tmp_path / "strange.safetensors")
+        says(said, "strange.safetensors: its record of a training is not as expected")
+    for line in card.splitlines():
+        assert line.isprintable()
+        assert line.startswith("    ") or not ("<" in line or "](" in line)
+        assert line != "# heading"
+
+
+def test_a_score_of_another_version_is_named(results: Path) -> None:
+    scores = results / RUN / "test.beam5.bleu.json"
+    scores.write_text(scores.read_text("utf-8").replace('"lines"', '"line"'), "utf-8")
+    said = refusal(model_card, results / RUN / MODEL_NAME)
+    says(said, "test.beam5.bleu.json", "not an evaluation of this version")
+
+
+def test_models_without_graphs_leave_nothing(model: Path, tmp_path: Path) -> None:
+    network, description = load_model(model)
+    network.state_dict()["decoder.out_projection.bias"].fill_(float("nan"))
+    save_model(tmp_path / "nan.safetensors", network.state_dict(), description)
+    stated = {"kind": "lstm", "embedding": 4, "cells": 4, "layers": 1}
+    lstm = description.model_copy(update={"architecture": parse_architecture(stated)})
+    weights = build_network(lstm.architecture, *lstm.sizes).state_dict()
+    save_model(tmp_path / "lstm.safetensors", weights, lstm)
+    for name, word in (
+        ("nan.safetensors", "out_projection.bias' contains NaN or infinity"),
+        ("lstm.safetensors", "its kind of network has no graphs"),
+    ):
+        says(refusal(export_onnx, tmp_path / name, tmp_path / "folder"), name, word)
+    names = {"nan.safetensors", "lstm.safetensors"}
+    assert {one.name for one in tmp_path.iterdir()} == names
+
+
+def test_a_folder_that_is_there_is_left_alone(model: Path, folder: Path) -> None:
+    says(refusal(export_hub, model, folder, "mit"), "folder: exists already")
+
+
+@pytest.mark.parametrize("name", [MODEL_NAME, "README.md"])
+def test_a_wrong_checksum_leaves_nothing(
+    folder: Path, hub: Hub, tmp_path: Path, name: str
+) -> None:
+    push(folder, REPOSITORY)
+    hub.damaged.add(name)
+    said = refusal(pull, REPOSITORY, tmp_path / "copy")
+    says(said, f"{REPOSITORY}: {name}: its checksum is not the one", "pull it again")
+    assert not list(tmp_path.glob("copy*"))
+
+
+def test_what_the_hub_has_not_or_refuses(
+    folder: Path, hub: Hub, damaged: Path, tmp_path: Path
+) -> None:
+    copy = tmp_path / "copy"
+    missing = (
+        f"somebody/else: no such repository at {hub.address}, or none that you may"
+    )
+    says(refusal(pull, "somebody/else", copy), missing)
+    says(refusal(push, folder, "somebody/else"), missing)
+    says(refusal(pull, REPOSITORY, copy), f"{REPOSITORY}: has no {MODEL_NAME}")
+    says(refusal(pull, REPOSITORY, copy, "no_such_tag"), REPOSITORY, "Revision Not Fou")
+    failed = f"no name: request to {hub.address} failed: Repo id"
+    says(refusal(pull, "no name", copy), failed)
+    says(refusal(push, tmp_path, REPOSITORY), f"{MODEL_NAME}: no such file")
+    damaged.rename(folder / MODEL_NAME)
+    says(refusal(push, folder, REPOSITORY), f"{MODEL_NAME}: not a model")
+    assert hub.files == {}
+    assert not copy.exists()
+
+
+def test_a_hub_that_is_not_there(hub: Hub, tmp_path: Path) -> None:
+    hub.close()
+    failed = f"{REPOSITORY}: request to {hub.address} failed: "
+    says(refusal(pull, REPOSITORY, tmp_path / "copy"), failed, "refused")
+
+
+def test_without_the_extra_it_is_named(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, run: Terminal
+) -> None:
+    monkeypatch.setitem(sys.modules, "huggingface_hub", None)
+    for command in (("push", folder, REPOSITORY), ("pull", REPOSITORY, folder / "a")):
+        with pytest.raises(SystemExit, match=r"pip install 'convs2s\[hub\]'"):
+            run(*command)
+
+
+CHANGED = """
+corpus/raw/test.target.zst => w1 => has changed since
+corpus/tok/test.target.zst => REMOVED => it is missing
+models/small/seed1/test.beam5.txt => REMOVED => is not the text of test.beam5.jsonl
+models/small/seed1/test.beam5.txt => => is not the text of test.beam5.jsonl
+models/small/seed1/test.beam5.bleu.json => {} => does not say what was scored
+dataset/train.json => [] => no description of training text; prepare again
+dataset/train.json => {"sources": 1} => no description of training text
+dataset/train.json => {"sources": [{"a": 1}]} => no description of training text
+"""
+
+
+@pytest.mark.parametrize(("file", "content", "word"), rows(CHANGED))
+def test_results_that_have_changed_are_not_exported(
+    results: Path, tmp_path: Path, file: str, content: str, word: str
+) -> None:
+    (results / file).unlink()
+    if content != "REMOVED":
+        (results / file).write_text(content)
+    says(refusal(export_results, results, tmp_path / "exported"), file, word)
+    assert not list(tmp_path.glob("*exported*"))
+
+
+PLACES = """
+ran/results/tiny => there.zip => there.zip: exists already
+ran/results/tiny => a.tar.gz => a.tar.gz: name a new folder, or an archive NAME.zip
+nowhere => exported => nowhere: no such folder
+empty => exported => empty: has no scores (*.bleu.json, *.rouge.json)
+moved => exported => no folder above
+"""
+
+
+@pytest.mark.parametrize(("folder", "output", "words"), rows(PLACES))
+def test_where_no_results_are_and_no_archive_can_be(
+    results: Path, tmp_path: Path, folder: str, output: str, words: str
+) -> None:
+    (tmp_path / "there.zip").touch()
+    (tmp_path / "empty").mkdir()
+    shutil.copytree(results, tmp_path / "moved")
+    says(refusal(export_results, tmp_path / folder, tmp_path / output), words)

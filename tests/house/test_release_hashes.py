@@ -1,0 +1,67 @@
+"""The file of hashes is of the versions that ``constraints.txt`` pins, each of them."""
+
+import re
+from pathlib import Path
+
+from packaging.utils import canonicalize_name
+
+from tests.support.bare_python import closure
+
+PIN = re.compile(
+    r"^([\w.-]+)==(\S+)(?: ; (?:sys_platform (==|!=) \"linux\"|python_full_version < '3.13'))?"
+    r"((?: \\\n +--hash=sha256:[0-9a-f]{64})+)$",
+    re.MULTILINE,
+)
+
+OF_EXTRAS = {"eflomal", "cython"}
+"""What only an extra installs that no table of the paper needs."""
+
+
+def pinned(root: Path) -> dict[str, str]:
+    """Return the version of each package that ``constraints.txt`` pins."""
+    constraints = (root / "constraints.txt").read_text("utf-8")
+    pins = re.findall(r"^([^#\s=]+)==(\S+)$", constraints, re.MULTILINE)
+    return {canonicalize_name(name): version for name, version in pins}
+
+
+def hashed(root: Path) -> list[tuple[str, str, str, set[str]]]:
+    """Return name, version, "==" or "!=" Linux, and hashes of each pin; nothing else is there."""
+    text = (root / "requirements.hashed.txt").read_text("utf-8")
+    comment, rest = text.split("\n", 1)
+    assert comment.startswith("# ")
+    assert PIN.sub("", rest).strip() == ""
+    return [
+        (name, version, sign, set(re.findall(r"sha256:(\w+)", hashes)))
+        for name, version, sign, hashes in PIN.findall(rest)
+    ]
+
+
+def test_every_pin_has_hashes_and_nothing_else_has(root: Path) -> None:
+    pins = pinned(root)
+    assert len(pins) > 100
+    assert pins.keys() >= OF_EXTRAS
+    expected = {(name, pins[name]) for name in pins.keys() - OF_EXTRAS}
+    stated = [(name, version) for name, version, _, _ in hashed(root)]
+    assert sorted(stated) == sorted([*expected, ("torch", pins["torch"])])
+
+
+def test_on_linux_torch_without_cuda_alone_is_allowed(root: Path) -> None:
+    text = (root / ".ci/torch_cpu.sha256").read_text()
+    known = re.findall(r"^(\w+)  (\S+)$", text, re.MULTILINE)
+    (linux, others) = [pin for pin in hashed(root) if pin[0] == "torch"]
+    assert (linux[2], others[2]) == ("==", "!=")
+    assert [file for _, file in known] == [
+        f"torch-{linux[1]}+cpu-{python}-{python}-manylinux_2_28_x86_64.whl"
+        for python in ("cp311", "cp312", "cp313")
+    ]
+    assert linux[3] == {digest for digest, _ in known}
+    assert not linux[3] & others[3]
+
+
+def test_every_package_that_an_install_brings_is_pinned(root: Path) -> None:
+    found = closure(["convs2s[workflow,dev]"])
+    assert {"torch", "snakemake", "setuptools"} <= found
+    missing = found - pinned(root).keys() - {"convs2s"}
+    # Torch's build is left open.
+    of_cuda = ("nvidia-", "cuda-", "triton")
+    assert [name for name in missing if not name.startswith(of_cuda)] == []

@@ -1,0 +1,145 @@
+"""What ``make`` installs and where, by stand-ins for Python, pip and uv: nothing is fetched."""
+
+import os
+import platform
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+# Makes an environment whose programs are this one, tells pip's settings, writes down all else.
+_STAND_IN = """#!/bin/sh
+case "$(basename "$0") $*" in
+    *"-m venv "*)
+        mkdir -p "$3/bin"; cp "$0" "$3/bin/uv"; [ -z "$VENV_FAILS" ] || exit 1
+        cp "$0" "$3/bin/python" ;;
+    *"-m pip config list") echo "$PIP_SETTINGS" ;;
+    *" -c import"*) ;;
+    uv*) echo "uv $*" >> "$INSTALLS"; [ -z "$UV_FAILS" ] ;;
+    *) echo "$*" >> "$INSTALLS" ;;
+esac
+"""
+
+PROGRAMS = "make sh bash uname grep basename mkdir cp rm touch"
+
+OUTER = ("PIP_", "MAKE", "MFLAGS", "TORCH", "EXTRAS")
+"""How the variables begin that ``make test`` itself and its caller hand down."""
+
+pytestmark = pytest.mark.skipif(
+    platform.system() != "Linux", reason="pip's torch has no CUDA here"
+)
+
+
+Make = Callable[..., tuple[list[str], str]]
+
+
+@pytest.fixture
+def make(root: Path, tmp_path: Path) -> Make:
+    """Run make; return what was asked of pip and uv so far, in order, and the errors."""
+    stand_in = tmp_path / "python"
+    stand_in.write_text(_STAND_IN)
+    stand_in.chmod(0o755)
+    installs = tmp_path / "installs"
+    installs.touch()
+
+    def run(
+        *arguments: str, fails: bool = False, **environment: str
+    ) -> tuple[list[str], str]:
+        kept = {
+            name: os.environ[name] for name in os.environ if not name.startswith(OUTER)
+        }
+        own = {"INSTALLS": str(installs), "PIP_SETTINGS": ""}
+        stated = [f"VENV={tmp_path}/venv", f"PYTHON={stand_in}", *arguments]
+        done = subprocess.run(
+            ["make", f"{tmp_path}/venv/.installed", *stated],
+            cwd=root,
+            env=kept | own | environment,
+            capture_output=True,
+            text=True,
+        )
+        assert bool(done.returncode) == fails, done.stderr
+        assert (tmp_path / "venv/.installed").is_file() != fails
+        return installs.read_text().splitlines(), done.stderr
+
+    return run
+
+
+def test_torch_without_cuda_comes_first(make: Make, tmp_path: Path) -> None:
+    (uv, torch, package), _ = make("TORCH=cpu")
+    assert uv == "-m pip install --quiet -c constraints.txt uv"
+    assert torch.endswith("--torch-backend cpu -c constraints.txt torch")
+    assert package == "-m pip install --quiet -c constraints.txt -e .[workflow,dev]"
+    # An install that was cut short is started over.
+    (tmp_path / "venv/.installed").unlink()
+    assert len(make("TORCH=cuda")[0]) == 4
+
+
+@pytest.mark.parametrize(
+    ("arguments", "settings"),
+    [
+        ("TORCH=cuda EXTRAS=own", ""),
+        ("TORCH=cpu EXTRAS=own PIP_FLAGS=--pre", ""),
+        ("TORCH=cpu EXTRAS=own", "global.index-url='https://example.org/simple'"),
+        ("TORCH=cpu EXTRAS=own", ":env:.find-links='/opt/wheels'"),
+    ],
+)
+def test_pip_alone_is_asked_where_cuda_or_another_place_is_named(
+    make: Make, arguments: str, settings: str
+) -> None:
+    (package,), _ = make(*arguments.split(), PIP_SETTINGS=settings)
+    assert package.endswith("-e .[own]")
+
+
+def test_pip_installs_what_it_has_where_uv_cannot_fetch_or_keep(
+    make: Make, tmp_path: Path
+) -> None:
+    cache = f"{tmp_path}/python/cache"  # below a file
+    installs, said = make("TORCH=cpu", UV_FAILS="yes", XDG_CACHE_HOME=cache)
+    assert "make: no build of torch without CUDA was found" in said
+    assert installs[1].startswith("uv pip install --no-cache ")
+    assert installs[-1].endswith("-e .[workflow,dev]")
+
+
+@pytest.mark.parametrize("driver", [True, False])
+def test_a_driver_decides_where_nothing_is_said(
+    make: Make, tmp_path: Path, driver: bool
+) -> None:
+    programs = tmp_path / "programs"
+    programs.mkdir()
+    for name in PROGRAMS.split():
+        (programs / name).symlink_to(str(shutil.which(name)))
+    if driver:
+        (programs / "nvidia-smi").symlink_to("/bin/true")
+    installs, _ = make(PATH=str(programs))
+    assert (len(installs) == 1) == driver
+
+
+def test_what_cannot_be_installed_is_said(make: Make, tmp_path: Path) -> None:
+    assert "TORCH=gpu: expected cpu or cuda" in make("TORCH=gpu", fails=True)[1]
+    own = tmp_path / "venv/bin/python"
+    own.parent.mkdir(parents=True)
+    own.write_text("mine")
+    installs, said = make("TORCH=cuda", fails=True)
+    assert f"make: {tmp_path}/venv is there, and make has not made it" in said
+    assert own.read_text() == "mine"
+    assert installs == []
+
+
+def test_an_environment_that_was_cut_short_is_made_anew(make: Make) -> None:
+    make("TORCH=cuda", fails=True, VENV_FAILS="1")
+    make("TORCH=cuda")
+
+
+def test_clean_keeps_an_environment_made_by_hand(root: Path, tmp_path: Path) -> None:
+    (tmp_path / "venv").mkdir()
+    command = ["make", "-f", str(root / "Makefile"), "clean", "VENV=venv"]
+    done = subprocess.run(
+        command, cwd=tmp_path, capture_output=True, encoding="utf-8", check=True
+    )
+    assert "venv is kept: make has not made it" in done.stdout
+    assert (tmp_path / "venv").is_dir()
+    (tmp_path / "venv/.made_by_make").touch()
+    subprocess.run(command, cwd=tmp_path, capture_output=True, check=True)
+    assert not (tmp_path / "venv").exists()

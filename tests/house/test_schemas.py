@@ -1,0 +1,198 @@
+"""Schemas and pages are made from the classes: in step, and met by every file."""
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from copy import deepcopy
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from jsonschema import Draft202012Validator
+from pydantic import ValidationError
+
+from configuration import FILES, file_schema, template, write
+from convs2s.config.options import Options
+from convs2s.config.section import Section
+from convs2s.config.yaml_file import read_yaml
+from convs2s.errors import UserError
+from json_schema import Schema, alternatives, schema_of
+from tests.conftest import Terminal
+
+ROOT = Path(__file__).resolve().parents[2]
+NAMES = [file.schema for file in FILES]
+CONFIGURATION = [ROOT / "config.yaml", *sorted((ROOT / "config").rglob("*.yaml"))]
+
+
+def test_what_is_made_from_the_classes_is_in_step_with_them(tmp_path: Path) -> None:
+    """After a change of a class: python tools/configuration.py.
+
+    Settings of your own belong into config.local.yaml.
+    """
+    write(tmp_path)
+    schemas = {f"schemas/{path.name}" for path in (ROOT / "schemas").iterdir()}
+    assert schemas == {f"schemas/{name}.schema.json" for name in NAMES}
+    for file in (*schemas, "docs/configuration.md", "config.yaml"):
+        made = (tmp_path / file).read_text("utf-8")
+        assert (ROOT / file).read_text("utf-8") == made, file
+    assert yaml.safe_load(template()) == Options().model_dump(mode="json")
+
+
+def test_the_page_of_tasks_lists_all_of_them(run: Terminal) -> None:
+    page = (ROOT / "docs/tasks.md").read_text("utf-8")
+    listed = page.partition("<!-- tasks: begin -->\n")[2]
+    listed = listed.partition("<!-- tasks: end -->")[0]
+    assert listed == run("config", "--tasks")
+    assert listed.count("\n") == 2 + len(list((ROOT / "config/tasks").glob("*.yaml")))
+
+
+@pytest.mark.parametrize("path", CONFIGURATION, ids=lambda path: path.stem)
+def test_every_file_names_its_schema_and_meets_it(path: Path) -> None:
+    text = path.read_text("utf-8")
+    folder = {"tasks": "task", "scales": "scale"}.get(path.parent.name, path.stem)
+    target = os.path.relpath(ROOT / "schemas" / f"{folder}.schema.json", path.parent)
+    assert text.startswith(f"# yaml-language-server: $schema={target}\n")
+    # PyYAML alone reads 1e-4 as text, editors as a number.
+    content = yaml.safe_load(re.sub(r"\de-\d", lambda one: f"{float(one[0]):f}", text))
+    errors = Draft202012Validator(file_schema(folder)).iter_errors(content)
+    assert not [error.message for error in errors]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_key_is_described_and_no_other_is_taken(name: str) -> None:
+    Draft202012Validator.check_schema(file_schema(name))
+    (file,) = (one for one in FILES if one.schema == name)
+    for place, mapping in mappings(schema_of(file.section), name):
+        assert mapping.get("additionalProperties") is not None, place
+        for key, schema in mapping.get("properties", {}).items():
+            assert schema.get("description"), f"{place}.{key}"
+            is_required = key in mapping.get("required", ())
+            assert is_required != ("default" in schema), f"{place}.{key}"
+
+
+def mappings(schema: Schema, place: str) -> Iterator[tuple[str, Schema]]:
+    """Yield every mapping below a schema but those of overrides, which are checked when merged."""
+    for one in alternatives(schema):
+        if one.get("type") == "object":
+            yield place, one
+        below = dict(one.get("properties", {}))
+        for key in {"items", "additionalProperties"} & one.keys():
+            below[key] = one[key]
+        for key, inner in below.items():
+            if isinstance(inner, dict):
+                yield from mappings(inner, f"{place}.{key}")
+
+
+JUNK = yaml.safe_load(
+    "[null, true, 3, -1, 2.5, x, '', [], {}, [1, 1], [{}], {kind: lstm}]"
+)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_schema_refuses_what_the_class_refuses(name: str) -> None:
+    (file,) = (one for one in FILES if one.schema == name)
+    path = file.path.replace("tasks/NAME", "tasks/wmt14_en_de").replace("NAME", "demo")
+    content: Any = read_yaml(ROOT / path, name)
+    entries = content.values() if file.holds == "names" else content
+    first = content if file.holds == "one" else next(iter(entries))
+    schema = Draft202012Validator(schema_of(file.section))
+    for place in places(first):
+        for junk in JUNK:
+            changed = deepcopy(first)
+            target: Any = changed
+            for key in place[:-1]:
+                target = target[key]
+            target[place[-1]] = junk
+            found = is_taken(file.section, changed)
+            assert found == schema.is_valid(changed), (place, junk)
+
+
+def places(value: Any, place: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """Yield the way to every value below one, and to a key that nobody knows.
+
+    Of the items of a list that state the same keys, the first stands for all.
+    """
+    known = value
+    if isinstance(value, list):
+        kinds = [set(one) if isinstance(one, dict) else type(one) for one in value]
+        known = {number: value[number] for number in map(kinds.index, kinds)}
+    if isinstance(value, dict):
+        yield (*place, "unknown")
+    if isinstance(known, dict):
+        for key, below in known.items():
+            yield (*place, key)
+            yield from places(below, (*place, key))
+
+
+def is_taken(section: type[Section], value: object) -> bool:
+    try:
+        section.model_validate(value)
+    except UserError:
+        return False
+    except ValidationError as error:
+        # A schema cannot say which keys do not fit each other.
+        return all(failure["type"] == "keys" for failure in error.errors())
+    return True
+
+
+TAKEN = """
+task: {description: '', text: other}
+models: {a: {description: '', architecture: {kind: lstm}}}
+models: {a: {extends: small, architecture: {dropout: 0.5}}}
+models: {a: {extends: small, architecture: {cells: 8}}}
+config: {overrides: {models: {a: {training: {clip: 1}}}, tasks: {b: {}}}}
+"""
+REFUSED = """
+task: {description: ''}
+task: {description: '', text: other, name: mine}
+task: {description: '', text: other, languages: {source: en, target: fr}}
+models: {a: {description: '', architecture: {kind: lstm, encoder: []}}}
+models: {a: {description: '', architecture: {cells: 8}}}
+models: {a: {description: ''}}
+models: {a: {extends: small, architecture: {encoder: [{layers: 1}]}}}
+models: {a: {extends: small, architecture: {attention: [1, 1]}}}
+models: {a: {extends: small, training: {clp: 1}}}
+config: {overrides: {models: {small: {trainin: {}}}}}
+config: {overrides: {decodings: {greedy: {beam: 0}}}}
+"""
+
+
+@pytest.mark.parametrize(("table", "is_valid"), [(TAKEN, True), (REFUSED, False)])
+def test_a_schema_takes_whole_entries_and_parts_of_them(
+    table: str, is_valid: bool
+) -> None:
+    for line in table.strip().splitlines():
+        ((name, content),) = yaml.safe_load(line).items()
+        schema = Draft202012Validator(file_schema(name))
+        assert schema.is_valid(content) == is_valid, line
+
+
+REFUSE = """
+import importlib, sys
+
+NEEDED = {"yaml", "_yaml", "pydantic", "pydantic_core", "annotated_types", "typing_extensions",
+          "typing_inspection"}
+OWN = "convs2s.config", "convs2s.errors", "convs2s.files"
+
+class Refuse:
+    def find_spec(self, name, path=None, target=None):
+        top = name.partition(".")[0]
+        own = name == "convs2s" or name.startswith(OWN)
+        standard = top in sys.stdlib_module_names or top.startswith("_sysconfigdata")
+        if not (own or standard or top in NEEDED):
+            raise ImportError(f"{name} is not for the configuration")
+
+sys.meta_path.insert(0, Refuse())
+for name in sys.argv[1:]:
+    importlib.import_module(f"convs2s.config.{name}")
+"""
+
+
+def test_the_configuration_needs_yaml_and_pydantic_alone() -> None:
+    """A workflow is planned where only Snakemake is installed."""
+    modules = [path.stem for path in (ROOT / "src/convs2s/config").glob("[a-z]*.py")]
+    assert "load" in modules
+    subprocess.run([sys.executable, "-c", REFUSE, *modules], check=True)

@@ -1,0 +1,160 @@
+"""What of the configuration results are known by: an update of the code keeps their names."""
+
+from typing import Any
+
+import pytest
+import yaml
+
+from convs2s.config import identity
+from convs2s.config.architecture import (
+    ConvS2SArchitecture,
+    LstmArchitecture,
+    VocabularySelection,
+)
+from convs2s.config.corpus import Titles
+from convs2s.config.decoding import DecodingSettings
+from convs2s.config.identity import (
+    counted,
+    machine_settings,
+    recipe_identity,
+    training_settings,
+)
+from convs2s.config.model import Recipe
+from convs2s.config.section import Section
+from convs2s.config.settings import Settings
+from convs2s.config.task import Task
+from tests.support import tiny
+
+DEFAULTS: dict[str, Any] = yaml.safe_load("""
+Recipe:
+  start: null
+  batch: {sentences: 64, tokens: null, micro_batch_tokens: 4000, lengths: null, split: accumulate}
+  optimizer: nesterov
+  learning_rate: 0.25
+  momentum: 0.99
+  normalize: tokens
+  clip: 0.1
+  label_smoothing: 0.0
+  schedule: {kind: plateau, divide_by: 10.0, minimum: 0.0001, hold: 5.0, every: 1.0, warmup: 0.5}
+  velocity: keep
+  maximum_epochs: null
+  best_by: null
+  average: null
+  precision: fp32
+  compile: false
+ConvS2SArchitecture:
+  kind: convs2s
+  embedding: 512
+  output_embedding: 512
+  attention: all
+  attention_weights: null
+  positions: {source: true, target: true, maximum: 1024}
+  dropout: 0.1
+  vocabulary_selection: null
+  gradient_scaling: paper
+VocabularySelection: {frequent: 500, candidates: 100}
+LstmArchitecture:
+  layers: 4
+  cells: 1000
+  embedding: 1000
+  dropout: 0.0
+  initialization: 0.08
+  reverse_source: true
+DecodingSettings:
+  beam: 5
+  length_penalty: 1.0
+  minimum_length: 0
+  maximum_length: {factor: 1.5, offset: 10}
+  unknown_penalty: 0.0
+  finished: replace
+  replace_unknown: true
+  vocabulary_selection: model
+  ensemble: probabilities
+  precision: fp32
+  cuda_graphs: false
+  batch_sentences: 64
+  batch_tokens: 4000
+Task:
+  titles: null
+  hold_out: null
+  preparation: {train: moses_train, test: moses_test, truecase: false}
+  clean: {minimum: 1, maximum: 175, ratio: 1.5, tokens: 1023}
+  vocabulary:
+    kind: bpe
+    merges: 8000
+    joint: true
+    threshold: 0
+    glossaries: []
+    source_size: null
+    target_size: null
+    minimum_count: 1
+  alignment: {dictionary: aligned, aligner: fast_align, pairs: null, seed: 1}
+Titles: {one_in: 43}
+""")
+"""A new key comes here with its default. None may change: a result is known by what its keys say
+beside their defaults, so one of before would be taken for another."""
+
+OF_NO_RESULT = (
+    "checkpoint_minutes tensorboard threads text paper_pairs vocabulary_of n_best released "
+    "headline metric metrics rouge"
+)
+
+
+@pytest.mark.parametrize(
+    "section",
+    [
+        Recipe,
+        ConvS2SArchitecture,
+        VocabularySelection,
+        LstmArchitecture,
+        DecodingSettings,
+        Task,
+        Titles,
+    ],
+)
+def test_no_default_changes(section: type[Section]) -> None:
+    found = {}
+    for key, field in section.model_fields.items():
+        if not field.is_required() and key not in OF_NO_RESULT.split():
+            value = field.get_default(call_default_factory=True)
+            is_section = isinstance(value, Section)
+            found[key] = value.model_dump(mode="json") if is_section else value
+    assert found == DEFAULTS[section.__name__]
+
+
+def test_keys_that_are_newer_than_published_results_count_only_where_they_say_something(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assert "best_by" not in counted(Recipe())
+    assert counted(Recipe(best_by="bleu"))["best_by"] == "bleu"
+    assert "cuda_graphs" not in counted(DecodingSettings())
+    assert counted(DecodingSettings(cuda_graphs=True))["cuda_graphs"] is True
+
+    class Recipe2(Recipe):
+        new: float = 0.5
+
+    for name in ("_ALWAYS", "_NEVER"):
+        table: dict[type, Any] = dict(getattr(identity, name))
+        table[Recipe2] = table[Recipe]
+        monkeypatch.setattr(identity, name, table)
+    assert counted(Recipe2()) == counted(Recipe())
+    assert counted(Recipe2(new=0.6)) == counted(Recipe()) | {"new": 0.6}
+
+
+def test_what_changes_no_result_does_not_count(settings: Settings) -> None:
+    recipe = Recipe(checkpoint_minutes=1, tensorboard=True, threads=7)
+    assert counted(recipe) == counted(Recipe())
+    assert machine_settings(recipe) == {"checkpoint_minutes": 1, "tensorboard": True}
+    task = counted(settings.tasks["demo_en_fr"])
+    keys = "languages titles hold_out preparation clean vocabulary alignment"
+    assert task.keys() == set(keys.split())
+    assert task["alignment"].keys() == {"dictionary", "pairs", "seed"}
+    assert task["clean"].keys() == {"minimum", "maximum", "ratio"}
+
+
+def test_null_is_stated_in_settings_and_left_out_of_an_identity() -> None:
+    model = tiny.settings(batch={"sentences": None, "tokens": 100})
+    stated: Any = training_settings(model)["training"]
+    known: Any = recipe_identity(model.architecture, model.training)["training"]
+    assert stated["batch"]["sentences"] is None
+    assert set(known["batch"]) == {"tokens", "micro_batch_tokens", "split"}

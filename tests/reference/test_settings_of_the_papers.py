@@ -1,0 +1,79 @@
+"""Every network, recipe, decoding and task of the papers, as data/papers states them."""
+
+from typing import Any
+
+import pytest
+import yaml
+
+from convs2s.config.load import merged
+from convs2s.config.model import Recipe
+from convs2s.config.settings import Settings
+from tests.support.golden import DATA
+
+Values = dict[str, Any]
+
+MODELS: dict[str, Values] = yaml.safe_load((DATA / "papers/models.yaml").read_text())
+TASKS: dict[str, Values] = yaml.safe_load((DATA / "papers/tasks.yaml").read_text())
+COMMON = MODELS["common"]
+OF_THIS_PROJECT = "small", "demo", "long"
+"""What the names of models begin with that are in no paper; then of tasks."""
+TASKS_OF_THIS_PROJECT = "demo", "multi30k", "arxiv_titles", "iwslt14"
+WITHOUT_EFFECT = {"threads", "checkpoint_minutes", "start", "tensorboard"}
+
+
+def test_all_of_the_papers_are_here(settings: Settings) -> None:
+    models = {one for one in settings.models if not one.startswith(OF_THIS_PROJECT)}
+    assert models == set(MODELS["networks"])
+    assert set(settings.decodings) == set(MODELS["decodings"])
+    tasks = {one for one in settings.tasks if not one.startswith(TASKS_OF_THIS_PROJECT)}
+    assert {one for one in tasks if not one.endswith("_released")} == set(
+        TASKS["tasks"]
+    )
+
+
+@pytest.mark.parametrize("name", MODELS["networks"])
+def test_models(settings: Settings, name: str) -> None:
+    stated = MODELS["networks"][name]
+    expected = merged(COMMON[stated.get("kind", "convs2s")], stated)
+    for side in {"encoder", "decoder"} & expected.keys():
+        expected[side] = [
+            {"layers": layers, "width": width, "kernel": kernel}
+            for layers, width, kernel in expected[side]
+        ]
+    model = settings.models[name]
+    assert model.architecture.model_dump(mode="json") == expected
+    recipe = model.training.model_dump(mode="json", exclude=WITHOUT_EFFECT)
+    assert recipe == merged(COMMON["recipe"], MODELS["recipes"].get(name, {}))
+
+
+@pytest.mark.parametrize("name", MODELS["decodings"])
+def test_decodings(settings: Settings, name: str) -> None:
+    expected = merged(COMMON["decoding"], MODELS["decodings"][name])
+    assert settings.decodings[name].model_dump(mode="json") == expected
+
+
+def test_the_defaults_are_the_papers() -> None:
+    found = Recipe().model_dump(mode="json", exclude=WITHOUT_EFFECT)
+    assert found == COMMON["recipe"]
+
+
+@pytest.mark.parametrize("name", TASKS["tasks"])
+def test_tasks(settings: Settings, name: str) -> None:
+    task = settings.tasks[name]
+    found = task.model_dump(mode="json", exclude={"description", "corpus", "released"})
+    assert found == {"text": None, **merged(TASKS["common"], TASKS["tasks"][name])}
+    assert task.released is None
+
+
+@pytest.mark.parametrize("name", TASKS["files"])
+def test_the_files_of_each_task(settings: Settings, name: str) -> None:
+    corpus = settings.tasks[name].corpus
+    found = {"train": corpus.train, "valid": corpus.valid, **corpus.tests}
+    assert {
+        split: [
+            [pair.source, pair.target, *getattr(pair, "references", ())]
+            for pair in pairs
+        ]
+        for split, pairs in found.items()
+        if pairs
+    } == TASKS["files"][name]

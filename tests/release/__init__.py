@@ -1,1 +1,0 @@
-"""What is published: wheel, model cards, results, container."""
