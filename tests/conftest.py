@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+from convs2s.config.load import load
+from convs2s.config.settings import Settings
 from convs2s.mirror.write import write_mirror
 from convs2s.models.kernels import matmul
 from convs2s.models.kernels.matmul import Kernel
@@ -170,3 +172,21 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[LoopbackServer]:
     running = LoopbackServer()
     yield running
     running.close()
+
+
+@pytest.fixture(scope="session")
+def paper(root: Path) -> Settings:
+    """The configuration as it comes, at scale paper; no test changes it."""
+    return load(root, {})
+
+
+@pytest.fixture(scope="session")
+def demo(root: Path) -> Settings:
+    """The configuration at scale demo; no test changes it."""
+    return load(root, {"scale": "demo"})
+
+
+@pytest.fixture
+def in_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Run the test in its own folder, where nothing has run: a scale's paths are relative."""
+    monkeypatch.chdir(tmp_path)
