@@ -9,7 +9,6 @@ import pytest
 from convs2s.config.load import load
 from convs2s.config.settings import Settings
 from convs2s.errors import UserError
-from convs2s.paper.charts import COLORS, PANEL_WIDTH
 from convs2s.paper.ledger import read_ledger
 from convs2s.paper.results import entries_of
 from convs2s.paper.results_page import write_results_page
@@ -83,24 +82,6 @@ def test_the_page_shows_what_was_run_alone(pages: Mapping[str, Path]) -> None:
     assert "| no verdict |" in claims
     assert "| not run |" not in page
     assert "[1] test set: " in page
-
-
-def test_small_trends_have_a_pair_of_each_exhibit_and_colors_of_their_own(
-    pages: Mapping[str, Path],
-) -> None:
-    shown = {"Table 1", "Table 7", "paper: BLEU", "ours: BLEU"}
-    assert shown <= svg_texts(pages["trends.svg"])
-    drawn = pages["trends.svg"].read_text("utf-8")
-    for first_group in ("WMT'16 English-Romanian", "3"):
-        assert re.search(
-            rf'; group: {first_group}; row: [^>]* fill="{COLORS[0]}"', drawn
-        )
-
-
-def test_bleu_by_layers_stands_side_by_side(pages: Mapping[str, Path]) -> None:
-    width = re.search(r' width="(\d+)"', pages["figure2.svg"].read_text("utf-8"))
-    assert width
-    assert int(width[1]) > 2 * PANEL_WIDTH
 
 
 @pytest.mark.usefixtures("in_folder")

@@ -13,7 +13,6 @@ from convs2s.config.architecture import LstmArchitecture
 from convs2s.config.paper import Phrases
 from convs2s.data.vocabulary import END
 from convs2s.decoding.inspection import final_states
-from convs2s.errors import UserError
 from convs2s.model_file import load_model, save_model
 from convs2s.models.build import build_network
 from convs2s.paper.phrase_map import PhraseState, plot_phrase_states, read_phrase_map
@@ -76,13 +75,6 @@ def test_the_states_are_those_of_an_lstm_written_out(lstm: Path) -> None:
         assert state == pytest.approx(expected, abs=1e-6)
 
 
-def test_a_network_without_such_a_state_is_refused(model: Path) -> None:
-    with pytest.raises(
-        UserError, match="its encoder has no final state of a fixed size; name a model"
-    ):
-        final_states(model, ["w1"])
-
-
 def test_the_projection_is_that_of_the_covariance() -> None:
     states = np.random.default_rng(1).normal(size=(6, 40)) * np.linspace(3, 0.1, 40)
     points, explained = pca(states)
@@ -93,13 +85,6 @@ def test_the_projection_is_that_of_the_covariance() -> None:
         assert points[:, column] == pytest.approx(expected)
     assert explained == pytest.approx(variances[[-1, -2]] / variances.sum())
     assert 1e9 * pca(1e-9 * states)[0] == pytest.approx(points)
-
-
-def test_states_that_are_all_the_same_lie_on_one_point() -> None:
-    points, explained = pca(np.ones((4, 3)))
-    assert not points.any()
-    assert explained == (0, 0)
-    assert share_between(np.ones((4, 3)), [0, 0, 1, 1]) == 0
 
 
 def test_states_on_a_line_have_no_second_coordinate() -> None:
@@ -174,17 +159,6 @@ def test_a_map_says_where_each_phrase_lies(lstm: Path, tmp_path: Path) -> None:
         share_between(states, [0, 0, 0, 1, 1, 1])
     )
     assert "manifest" in json.loads(output.read_text("utf-8"))
-
-
-def test_phrases_with_unknown_words_are_named(
-    lstm: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    write_map(lstm, tmp_path / "phrases.json")
-    (warning,) = capsys.readouterr().err.splitlines()
-    assert warning == (
-        "warning: phrases order: 'w1 unheard' has words that lstm of tiny does not know: unheard "
-        "(config/phrases.yaml)"
-    )
 
 
 def test_the_figure_has_a_panel_for_each_set(lstm: Path, tmp_path: Path) -> None:

@@ -7,11 +7,9 @@ from functools import cache
 from html.parser import HTMLParser
 from pathlib import Path
 
-import numpy as np
 import pytest
 import vl_convert
 
-from convs2s.paper.attention_maps import attention_maps
 from convs2s.paper.ledger import read_ledger
 from convs2s.paper.report.examples import shown_lines, shown_words
 from convs2s.paper.report.write import cost_of, trainings
@@ -99,46 +97,6 @@ def test_every_table_and_figure_is_there(page: Reader, results: PaperResults) ->
     assert [one["alt"] for one in page.all("img")] == [tables["lstm_figure2"].title]
 
 
-def test_every_plot_is_there(text: str, results: PaperResults) -> None:
-    """The first screen sets the papers' trend beside ours; a printed column has a pair.
-
-    Figure 2 is of BLEU alone.
-    """
-    sections = re.split('<section id="', text)[1:]
-    plots = {
-        section.partition('"')[0]: section.count('<div class="chart"')
-        for section in sections
-    }
-    # Of table 2 one row alone has a value on both sides, which is no trend.
-    trends = ["table1", *(f"table{number}" for number in range(3, 9))]
-    trends += ["figure2", "lstm_table1", "lstm_table2", "lstm_text"]
-    summary = next(section for section in sections if section.startswith("summary"))
-    assert re.findall(r'class="trend"><a href="#(\w+)"', summary) == trends
-    assert plots["summary"] == 2 * len(trends)
-    for name in trends:
-        table = results.tables[name]
-        printed = {key for row in table.rows if row.kind == "ours" for key in row.paper}
-        if name == "lstm_text":
-            printed.remove("speed")  # as text, which no plot can show
-        alone = 0 if table.is_by_layers else len(table.columns) - len(printed)
-        assert plots[name] == 2 * len(printed) + alone, name
-    # The paper prints none of this project's own rows; figures of attention and of phrases are
-    # pictures; two models have a curve of perplexity and one of the rate, the second one of BLEU.
-    assert (plots["further_rows"], plots["figure3"], plots["lstm_figure2"]) == (3, 8, 0)
-    assert plots["curves"] == 2 + 3
-    curves = next(section for section in sections if section.startswith("curves"))
-    named = re.findall(
-        r'class="chart" role="group" aria-label="([\w ]+) by epoch', curves
-    )
-    assert named == [
-        "perplexity",
-        "learning rate",
-        "perplexity",
-        "BLEU",
-        "learning rate",
-    ]
-
-
 def test_what_was_not_run_says_so(page: Reader) -> None:
     kinds = [one.get("class") for one in page.all("td")]
     said = [text.strip() for text in page.said]
@@ -146,14 +104,6 @@ def test_what_was_not_run_says_so(page: Reader) -> None:
     filled, absent = kinds.count("ours") // 2, (said.count("not run") - 1) // 2
     assert min(filled, absent) > 20
     assert f"{filled} of {filled + absent}" in said
-
-
-def test_what_is_read_first_stands_alone(page: Reader, results: PaperResults) -> None:
-    tables = results.tables
-    assert {f"{name}-all" for name in tables} <= set(page.identifiers)
-    assert page.said.count("Date") == page.said.count("Processor") == len(tables)
-    shared = "Unless a footnote says otherwise: runs: 2 of 2; test set: task test (500 lines); "
-    assert sum(shared in text for text in page.said) == len(tables)
 
 
 def test_stand_in_data_is_named_at_every_exhibit(
@@ -273,15 +223,6 @@ def test_a_claim_is_a_line_that_opens_to_its_tests(page: Reader) -> None:
     assert f"table 3. Not tested: {HOSTILE}." in said
 
 
-def test_a_run_without_a_record_has_no_curve_and_no_empty_table(
-    few: PaperResults, bare_page: Reader
-) -> None:
-    assert "run-task-model1-seed1" in bare_page.identifiers  # training.json is a record
-    page = Reader(few.report(without="/seed"))
-    assert not {"curves", "translations", "environment"} & set(page.identifiers)
-    assert not [link for link in page.all("a") if str(link["href"]).startswith("#run-")]
-
-
 def test_costs_count_each_training_once(results: PaperResults) -> None:
     paths = [Path(path) for path in results.inputs]
     scores = read_ledger(results.output.with_name("ledger.jsonl"))
@@ -296,15 +237,3 @@ def test_costs_count_each_training_once(results: PaperResults) -> None:
     assert trainings([*scores, *published], paths) == trainings(scores, paths)
     unknown = cost_of(trainings(scores, []).values())
     assert (unknown.trainings, unknown.untimed, unknown.hours.cores) == (4, 4, 0)
-
-
-def test_attention_maps_are_shown_with_the_spread_of_even_weights(page: Reader) -> None:
-    assert "tokens: largest 0." in " ".join(page.said)
-
-
-def test_a_map_tells_repeated_words_apart() -> None:
-    weights = np.array([[[0.25, 0.25, 0.5]]])
-    (panel,) = attention_maps(weights, ["the", "the", "</s>"], ["die"])
-    rows = panel["data"]["values"]
-    assert [row["s"] for row in rows] == ["0 the", "1 the", "2 </s>"]
-    assert [row["w"] for row in rows] == [0.25, 0.25, 0.5]

@@ -132,30 +132,6 @@ def test_the_aligner_counts_where_unknown_words_are_replaced_by_its_links(
     assert (own != other) == is_read
 
 
-@pytest.mark.parametrize("options", [{}, {"rouge_exceptions": "wordnet.db"}])
-def test_rouge_depends_on_whether_there_are_exceptions(
-    root: Path, options: dict[str, object]
-) -> None:
-    settings = load(root, {"scale": "paper", **options})
-    inputs = cells(settings, "table6")[0].records[0].inputs
-    rouge = inputs["rouge"]
-    assert isinstance(rouge, dict)
-    assert rouge["exceptions"] == bool(options)
-
-
-def test_a_training_is_of_no_decoding(root: Path) -> None:
-    options = override("decodings", "beam5", beam=4)
-    perplexity, bleu = (
-        [one for one in cells(load(root, given), "table4") if one.address.row == 0]
-        for given in ({"scale": "paper"}, {"scale": "paper", **options})
-    )
-    same = [
-        fingerprints(a) == fingerprints(b)
-        for a, b in zip(perplexity, bleu, strict=True)
-    ]
-    assert same == [True, False, False]
-
-
 @pytest.mark.parametrize(
     ("name", "value"),
     [

@@ -1,6 +1,5 @@
 """BLEU by the number of layers: what is drawn of which run, and what was not run."""
 
-import re
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
@@ -14,10 +13,9 @@ from convs2s.paper.bleu_by_layers import (
     depths,
     layer_panels,
     plot_bleu_by_layers,
-    spans,
 )
 from convs2s.paper.cells import Cell
-from convs2s.paper.charts import COLORS, as_spec, padded, save_figure
+from convs2s.paper.charts import as_spec, padded
 from convs2s.paper.results import entries_of, results
 from tests.support.cells import bleu, cells, write
 from tests.support.documents import svg_texts
@@ -93,41 +91,6 @@ def test_the_figure_names_its_axes_and_what_was_not_run(paper: Settings) -> None
     assert list(points["paper"].dropna()) == [20.61, 21.17, 21.63, 21.09, 21.63, 21.24]
 
 
-def test_without_any_run_the_papers_values_are_drawn(paper: Settings) -> None:
-    output = Path("figure2.svg")
-    plot_bleu_by_layers(
-        paper,
-        "figure2",
-        cells=cells(paper, "figure2"),
-        scores=[],
-        published=None,
-        outputs=[output],
-        points=Path("points.csv"),
-    )
-    texts = svg_texts(output)
-    assert {"ours: not run", "not run: encoder 1-25; decoder 1-25"} <= texts
-    assert not any("STAND-IN" in text for text in texts)
-
-
-def test_neighbors_are_joined() -> None:
-    assert spans([1, 2, 3, 5, 8, 9]) == "1-3, 5, 8-9"
-    assert spans([]) == ""
-
-
-def test_a_panel_draws_what_there_is() -> None:
-    both = Depth("encoder", 1, 20.61, 22.5, 0.2, 2)
-    absent = replace(both, bleu=None, deviation=None, seeds=0)
-
-    def layers(network: Depth) -> list[int]:
-        panels = layer_panels([network], on_stand_in=False)
-        return [len(as_spec(panel, "a figure")["layer"]) for panel in panels]  # type: ignore[arg-type]
-
-    # Deviations, a line and points; a line through no value would be a complaint in a browser.
-    assert layers(both) == [3, 3]
-    assert layers(absent) == [1, 3]
-    assert layers(replace(absent, paper=None)) == [1, 1]
-
-
 def test_bars_end_a_deviation_from_the_mean_and_the_axis_has_room_for_them() -> None:
     network = Depth("encoder", 1, 20.0, 22.5, 0.5, 2)
     single = Depth("encoder", 2, None, 24.0, None, 1)
@@ -138,35 +101,3 @@ def test_bars_end_a_deviation_from_the_mean_and_the_axis_has_room_for_them() -> 
     ]
     assert drawn == [[(22, 23), (24, 24)], [(20, 20)]]
     assert specs[0]["layer"][0]["encoding"]["y"]["scale"]["domain"] == padded([22, 24])
-
-
-@pytest.mark.parametrize("on_stand_in", [True, False])
-def test_file_and_report_share_colors_and_the_papers_values_an_axis_of_their_data(
-    on_stand_in: bool,
-) -> None:
-    networks = [
-        Depth(side, layers, 20.0 + layers, 40.0 + layers, None, 1)
-        for side in ("encoder", "decoder")
-        for layers in (1, 2)
-    ]
-    panels = layer_panels(networks, on_stand_in=on_stand_in)
-    marks = [
-        {**panel["encoding"], **panel["layer"][-1]["encoding"]} for panel in panels
-    ]
-    for mark in marks:
-        scale = mark["color"]["scale"]
-        in_report = dict(zip(scale["domain"], scale["range"], strict=False))
-        assert in_report == {"encoder": COLORS[0], "decoder": COLORS[1]}
-    axes = [mark["y"]["scale"]["domain"] for mark in marks]
-    own = [padded([41.0, 42.0]), padded([21.0, 22.0])]
-    assert axes == (own if on_stand_in else [padded([21.0, 42.0])] * 2)
-    save_figure(panels, [Path("figure2.svg")])
-    drawn = Path("figure2.svg").read_text("utf-8")
-    fills = re.findall(
-        r'network: (\w+); [^"]*value of: (\w+); [^>]* fill="([^"]*)"', drawn
-    )
-    assert set(fills) == {
-        (side, whose, color)
-        for side, color in (("encoder", COLORS[0]), ("decoder", COLORS[1]))
-        for whose in ("ours", "paper")
-    }

@@ -8,7 +8,7 @@ import pytest
 
 from convs2s.config.settings import Settings
 from convs2s.paper.cells import Cell
-from convs2s.paper.charts import COLORS, Panel, as_spec, padded
+from convs2s.paper.charts import Panel, as_spec, padded
 from convs2s.paper.results import entries_of, results
 from convs2s.paper.trends import trend_panels
 from tests.support.cells import bleu, cells, write
@@ -56,32 +56,6 @@ def test_on_stand_in_data_each_side_has_an_axis_of_its_own(
         own, both = [padded(printed), padded(ours)], [padded([*printed, *ours])] * 2
         [panels] = trend_panels(settings, "table7", shown, is_small=is_small)
         assert [axis(panel, channel) for panel in panels] == (own if stand_in else both)
-
-
-def test_both_sides_have_the_same_rows_and_colors(
-    paper: Settings, shown: list[Cell]
-) -> None:
-    [panels] = trend_panels(paper, "table7", shown)
-    specs: list[Any] = [as_spec(panel, "rows") for panel in panels]
-    marks = list(map(encoding, specs))
-    assert (
-        marks[0]["y"]["scale"] == marks[1]["y"]["scale"] == {"domain": list(range(9))}
-    )
-    assert marks[0]["color"]["scale"] == marks[1]["color"]["scale"]
-    assert marks[0]["color"]["scale"]["domain"] == ["3", "5", "7"]
-    assert marks[0]["color"]["scale"]["range"] == COLORS
-    assert [spec["title"] for spec in specs] == ["BLEU, paper", "BLEU, ours"]
-    assert [mark["color"]["legend"] is None for mark in marks] == [False, True]
-
-
-@pytest.mark.parametrize(("rows", "has_legend"), [(3, False), (6, True)])
-def test_several_groups_have_a_legend(
-    paper: Settings, shown: list[Cell], rows: int, has_legend: bool
-) -> None:
-    first: Any = as_spec(
-        trend_panels(paper, "table7", shown[:rows])[0][0], "of one group, or two"
-    )
-    assert (encoding(first)["color"]["legend"] is not None) == has_legend
 
 
 def test_without_a_trend_of_ours_nothing_is_drawn(

@@ -131,28 +131,6 @@ def test_the_figure_has_both_curves_and_the_table_its_points(tmp_path: Path) -> 
     assert list(points.columns) == [column.name for column in fields(GroupBleu)]
 
 
-def test_without_a_baseline_there_is_one_curve(tmp_path: Path) -> None:
-    files: dict[str, Path | None] = {
-        **write_test_set(tmp_path, REFERENCES),
-        "baseline": None,
-    }
-    plot_bleu_by_length(
-        **files,  # type: ignore[arg-type]
-        names=["LSTM"],
-        stand_in=None,
-        outputs=[tmp_path / "figure.svg"],
-        points=tmp_path / "points.csv",
-    )
-    points, texts = (
-        pd.read_csv(tmp_path / "points.csv"),
-        svg_texts(tmp_path / "figure.svg"),
-    )
-    assert set(points["curve"]) == {"LSTM"}
-    ends = zip(points["lowest"], points["highest"], strict=True)
-    assert {f"{low:.0f}–{high:.0f}" for low, high in ends} <= texts
-    assert not any("STAND-IN" in text for text in texts)
-
-
 def test_translations_of_another_test_set_are_refused(tmp_path: Path) -> None:
     with pytest.raises(
         UserError, match=r"system has 35 lines or lists but .*reference has 36"
