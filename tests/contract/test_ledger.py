@@ -18,13 +18,21 @@ from convs2s.paper.results import entries_of, results, write_ledger
 from tests.support.cells import write
 
 DIGEST = "0a" * 32
-SCORED = {"tokenized": {"score": 21.5, "signature": "nrefs:1"}}
+PAIR = {
+    "tokenized": {"score": 21.5, "signature": "nrefs:1"},
+    "detokenized": {"score": 22.5, "signature": "nrefs:1"},
+}
 MANIFEST = {
     "sha256": {"model.safetensors": DIGEST},
     "weights": {"model.safetensors": "0b" * 32},
     "processor": "a processor",
 }
-NUMBERS = {"lines": 500, "before_replacement": {"bleu": SCORED}, "manifest": MANIFEST}
+NUMBERS = {
+    "lines": 500,
+    "before_replacement": {"bleu": PAIR},
+    "further": {"WER": {"score": 33.3, "signature": None}},
+    "manifest": MANIFEST,
+}
 BEFORE = "bleu_tokenized_before_replacement"
 
 pytestmark = pytest.mark.usefixtures("in_folder")
@@ -86,7 +94,12 @@ def test_a_line_holds_what_a_run_scored_and_on_what_it_rests(
 ) -> None:
     score, training = sorted(read_ledger(ledger), key=lambda one: one.lines is None)
     assert (score.file, score.lines) == (cell.paths[0], 500)
-    assert score.scores == {BEFORE: RunScore(21.5, "nrefs:1")}
+    # Those that no column shows as well.
+    assert score.scores == {
+        BEFORE: RunScore(21.5, "nrefs:1"),
+        "before_replacement.bleu.detokenized": RunScore(22.5, "nrefs:1"),
+        "WER": RunScore(33.3, None),
+    }
     # Not those of the length ratio, which this file lacks.
     rows = ("table4, row 1", "figure2, row 13", "figure2, row 30")
     assert set(score.table_cells) == {f"{row}, bleu" for row in rows}
@@ -123,7 +136,6 @@ def test_an_entry_is_written_as_it_is_read(ledger: Path) -> None:
         ),
         ({"processor": "an EPYC"}, "a Xeon", "an EPYC; a Xeon"),
         ({"processor": "an EPYC", "gpu": "an H100"}, "an EPYC", "an H100, an EPYC"),
-        ({"processor": None}, "a Xeon", "a Xeon"),
         ({"processor": None}, None, None),
     ],
 )
@@ -138,25 +150,6 @@ def test_a_score_names_the_processors_of_its_model_and_its_own(
     write(cell.paths[0], NUMBERS | {"manifest": MANIFEST | {"processor": scored}})
     (entry,) = entries_of(demo, [cell], cell.paths[:1])
     assert entry.processor == expected
-
-
-def test_a_ledger_keeps_the_scores_that_no_column_shows(demo: Settings) -> None:
-    cell = next(cell for cell in cells(demo, "table1") if cell.address.column == "bleu")
-    pair = {
-        "tokenized": {"score": 27.0, "signature": "nrefs:1"},
-        "detokenized": {"score": 27.5, "signature": "nrefs:1"},
-    }
-    further = {"WER": {"score": 33.3, "signature": "WER|code:0a"}}
-    numbers = {"bleu": pair, "before_replacement": {"bleu": pair}, "further": further}
-    write(cell.paths[0], numbers)
-    (entry,) = entries_of(demo, [cell], cell.paths[:1])
-    assert {name: score.score for name, score in entry.scores.items()} == {
-        "bleu_tokenized": 27.0,
-        "bleu_detokenized": 27.5,
-        BEFORE: 27.0,
-        "before_replacement.bleu.detokenized": 27.5,
-        "WER": 33.3,
-    }
 
 
 def test_cells_show_what_the_ledger_holds_with_no_results_folder(
@@ -194,7 +187,7 @@ def test_of_a_run_on_two_processors_that_of_the_most_runs_is_shown(
     demo: Settings, cell: Cell, ledger: Path
 ) -> None:
     entries = read_ledger(ledger)
-    (score,) = (entry for entry in entries if BEFORE in entry.scores)
+    (score,) = (entry for entry in entries if entry.lines)
     elsewhere = replace(score, processor="another", scores={BEFORE: RunScore(30, None)})
     # Another run of the cell weighs more than one of another cell.
     beside = replace(elsewhere, fingerprint=cell.records[-1].fingerprint)

@@ -1,117 +1,104 @@
 """What a run is known by before it runs: each setting that can change a number, and no other."""
 
-from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from convs2s.config.load import load
+from convs2s.config.settings import Settings
 from convs2s.demo.corpus import CORPUS_SHA256
 from convs2s.paper import run_inputs
-from convs2s.paper.cells import Cell
+from convs2s.paper.cells import cells
 from convs2s.paper.ledger import RunNames, fingerprint_of
-from tests.support.cells import cells
 
 MODEL, TASK = "wmt16_en_ro", "wmt16_en_ro"
+PENALTY = {"length_penalty": {"tuned_on": "valid"}}
 
 
-def cell(root: Path, table: str = "table1", row: int = 2, **options: Any) -> Cell:
-    settings = load(root, {"scale": "paper", **options})
-    return next(one for one in cells(settings, table) if one.address.row == row)
+def fingerprints(settings: Settings, row: int = 2, table: str = "table1") -> set[str]:
+    """Those of a row's runs, of English-Romanian if nothing else is said."""
+    return {
+        record.fingerprint
+        for cell in cells(settings, table)
+        for record in cell.records
+        if cell.address.row == row
+    }
 
 
-@pytest.fixture(scope="module")
-def romanian(root: Path) -> Cell:
-    """A cell of the configuration as it comes."""
-    return cell(root)
+def changed(root: Path, kind: str, name: str, **values: Any) -> Settings:
+    return load(root, {"scale": "paper", "overrides": {kind: {name: values}}})
 
 
-def fingerprints(one: Cell) -> list[str]:
-    return [record.fingerprint for record in one.records]
-
-
-def override(kind: str, name: str, **values: Any) -> dict[str, Any]:
-    return {"overrides": {kind: {name: values}}}
-
-
-def test_each_run_has_a_fingerprint_of_its_own(root: Path) -> None:
-    for scale in ("paper", "multi30k", "multi30k_trained", "demo"):
-        settings = load(root, {"scale": scale})
-        paths: dict[str, set[str]] = {}
-        for name in settings.paper:
-            for one in cells(settings, name):
-                for record in one.records:
-                    paths.setdefault(record.fingerprint, set()).add(record.file)
-        assert all(len(same) == 1 for same in paths.values())
-        assert len(paths) == len(set.union(*paths.values())) > 50
+@pytest.mark.parametrize("scale", ["paper", "multi30k", "multi30k_trained", "demo"])
+def test_each_run_has_a_fingerprint_of_its_own(root: Path, scale: str) -> None:
+    settings = load(root, {"scale": scale})
+    pairs = {
+        (record.fingerprint, record.file)
+        for name in settings.paper
+        for cell in cells(settings, name)
+        for record in cell.records
+    }
+    prints, files = map(set, zip(*pairs, strict=True))
+    assert len(pairs) == len(prints) == len(files) > 50
 
 
 @pytest.mark.parametrize(
-    "options",
+    ("kind", "name", "values"),
     [
-        override("models", MODEL, training={"clip": 0.2}),
-        override("models", MODEL, architecture={"dropout": 0.3}),
-        override("decodings", "beam5", beam=4),
-        override("decodings", "beam5", cuda_graphs=True),
-        override("tasks", TASK, clean={"maximum": 60}),
-        override("tasks", TASK, clean={"tokens": 512}),
-        override("tasks", TASK, clean={"tokens": None}),
-        override("tasks", TASK, vocabulary={"merges": 100}),
-        override("tasks", TASK, preparation={"truecase": False}),
+        ("models", MODEL, {"training": {"clip": 0.2}}),
+        ("models", MODEL, {"architecture": {"dropout": 0.3}}),
+        (
+            "models",
+            MODEL,
+            {"training": {"start": {"from": "a.safetensors", "as": "initialise"}}},
+        ),
+        ("decodings", "beam5", {"beam": 4}),
+        ("decodings", "beam5", PENALTY),
+        ("tasks", TASK, {"clean": {"maximum": 60}}),
+        ("tasks", TASK, {"clean": {"tokens": None}}),
+        ("tasks", TASK, {"vocabulary": {"merges": 100}}),
+        ("tasks", TASK, {"vocabulary_of": "a.safetensors"}),
+        ("tasks", TASK, {"preparation": {"truecase": False}}),
     ],
 )
 def test_what_changes_a_number_changes_the_fingerprint(
-    root: Path, romanian: Cell, options: dict[str, Any]
+    root: Path, paper: Settings, kind: str, name: str, values: dict[str, Any]
 ) -> None:
-    after = cell(root, **options)
-    assert romanian.paths == after.paths
-    assert not set(fingerprints(romanian)) & set(fingerprints(after))
+    after = fingerprints(changed(root, kind, name, **values))
+    assert len(after) == 3
+    assert not after & fingerprints(paper)
 
 
 @pytest.mark.parametrize(
-    "options",
+    ("kind", "name", "values"),
     [
-        override("models", MODEL, description="in other words"),
-        override("models", MODEL, training={"threads": 7, "checkpoint_minutes": 1.0}),
-        override("models", "lstm", training={"clip": 0.2}),
-        override("decodings", "greedy", beam=4),
-        override("tasks", TASK, description="in other words", paper_pairs=1),
-        {"cores": 3, "device": "cpu", "scatter_above": 0},
+        ("models", MODEL, {"description": "in other words"}),
+        ("models", MODEL, {"training": {"threads": 7, "checkpoint_minutes": 1.0}}),
+        ("models", "lstm", {"training": {"clip": 0.2}}),
+        ("decodings", "greedy", {"beam": 4}),
+        ("tasks", TASK, {"description": "in other words", "paper_pairs": 1}),
     ],
 )
 def test_what_changes_no_number_leaves_it(
-    root: Path, romanian: Cell, options: dict[str, Any]
+    root: Path, paper: Settings, kind: str, name: str, values: dict[str, Any]
 ) -> None:
-    assert fingerprints(romanian) == fingerprints(cell(root, **options))
+    after = changed(root, kind, name, **values)
+    assert fingerprints(after) == fingerprints(paper)
 
 
-@pytest.mark.parametrize(
-    "stated",
-    [
-        lambda model: override(
-            "models", MODEL, training={"start": {"from": model, "as": "initialise"}}
-        ),
-        lambda model: override("tasks", TASK, vocabulary_of=model),
-    ],
-    ids=["start", "vocabulary_of"],
-)
-def test_a_model_that_another_begins_with_counts(
-    root: Path, romanian: Cell, stated: Callable[[str], dict[str, Any]]
-) -> None:
-    known = [set(fingerprints(romanian))]
-    known += [
-        set(fingerprints(cell(root, **stated(f"{name}.safetensors")))) for name in "ab"
-    ]
-    assert len(set.union(*known)) == sum(map(len, known)) > 0
-
-
-def of_task(root: Path, task: str, aligner: str, decoding: str | None = "beam5") -> str:
-    given = override("tasks", "demo_en_fr", alignment={"aligner": aligner})
-    inputs = run_inputs.RunInputs(load(root, {"scale": "demo", **given}))
-    numbers = "bleu.json" if decoding else "training.json"
-    run = RunNames(task, "demo", "seed1", "test", decoding)
-    return fingerprint_of(inputs.of(numbers, run))
+def test_options_count_where_they_change_a_number(root: Path, paper: Settings) -> None:
+    machine = load(root, {"cores": 3, "device": "cpu", "scatter_above": 0})
+    assert fingerprints(machine) == fingerprints(paper)
+    rouge = load(root, {"rouge_exceptions": "wordnet.db"})
+    before = fingerprints(paper, 3, "table6")
+    assert len(before) == 3
+    assert not fingerprints(rouge, 3, "table6") & before
+    # The perplexity of a training is of no decoding.
+    beam = changed(root, "decodings", "beam5", beam=4)
+    table4 = fingerprints(paper, 0, "table4")
+    assert len(table4 & fingerprints(beam, 0, "table4")) == len(table4) / 2
 
 
 @pytest.mark.parametrize(
@@ -126,10 +113,13 @@ def of_task(root: Path, task: str, aligner: str, decoding: str | None = "beam5")
 def test_the_aligner_counts_where_unknown_words_are_replaced_by_its_links(
     root: Path, task: str, decoding: str | None, is_read: bool
 ) -> None:
-    own, other = (
-        of_task(root, task, name, decoding) for name in ("fast_align", "eflomal")
-    )
-    assert (own != other) == is_read
+    run = RunNames(task, "demo", "seed1", "test", decoding)
+    found = set()
+    for aligner in ("fast_align", "eflomal"):
+        stated = {"tasks": {"demo_en_fr": {"alignment": {"aligner": aligner}}}}
+        settings = load(root, {"scale": "demo", "overrides": stated})
+        found.add(fingerprint_of(run_inputs.RunInputs(settings).of("bleu.json", run)))
+    assert (len(found) == 2) == is_read
 
 
 @pytest.mark.parametrize(
@@ -140,25 +130,20 @@ def test_the_aligner_counts_where_unknown_words_are_replaced_by_its_links(
     ],
 )
 def test_versions_count(
-    root: Path, monkeypatch: pytest.MonkeyPatch, name: str, value: object
+    demo: Settings, monkeypatch: pytest.MonkeyPatch, name: str, value: object
 ) -> None:
-    before = fingerprints(cell(root, scale="demo"))
+    before = fingerprints(demo)
     monkeypatch.setattr(run_inputs, name, value)
-    assert not set(before) & set(fingerprints(cell(root, scale="demo")))
+    assert not before & fingerprints(demo)
 
 
-def test_checksums_of_downloads_count(copy: Path, romanian: Cell) -> None:
+def test_checksums_of_downloads_count(paper: Settings) -> None:
     """Those of a file change the runs of a task that reads it, and no others."""
-    german = fingerprints(cell(copy, row=7))
-    file = copy / "config/downloads.yaml"
-    known = "0224c7c710c8a063dfd893b0cc0830202d61f4c75c17eb8e31836103d27d96e7"
-    file.write_text(file.read_text("utf-8").replace(known, "0a" * 32), "utf-8")
-    assert fingerprints(cell(copy, row=7)) != german
-    assert fingerprints(cell(copy)) == fingerprints(romanian)
-
-
-def test_the_set_that_a_penalty_is_tuned_on_counts(root: Path) -> None:
-    before = cell(root, row=7)
-    penalty = override("decodings", "beam5_en_de", length_penalty={"tuned_on": "valid"})
-    assert before.decoding == "beam5_en_de"
-    assert fingerprints(before) != fingerprints(cell(root, row=7, **penalty))
+    downloads = {
+        address: known.model_copy(update={"sha256": "0a" * 32})
+        for address, known in paper.downloads.items()
+        if "commoncrawl" in address
+    }
+    other = replace(paper, downloads={**paper.downloads, **downloads})
+    assert not fingerprints(other, row=7) & fingerprints(paper, row=7)
+    assert fingerprints(other) == fingerprints(paper)

@@ -9,7 +9,7 @@ import pytest
 
 from convs2s.config.settings import Settings
 from convs2s.paper.cells import cells
-from convs2s.paper.table_formats import CellText, Sheet, csv, fitted, latex, svg
+from convs2s.paper.table_formats import CellText, Sheet, csv, fitted
 from convs2s.paper.tables import write_table
 from tests.support.documents import svg_texts
 
@@ -48,22 +48,6 @@ def check_latex(text: str) -> None:
     assert columns
     rows = [line for line in text.splitlines() if line.endswith(r"\\")]
     assert {len(re.findall(r"(?<!\\)&", row)) + 1 for row in rows} == {len(columns[1])}
-
-
-def test_a_drawing_is_as_large_as_its_lines() -> None:
-    columns = [f"column{number:08}" for number in range(10)]  # too long to be broken
-    drawn = svg(Sheet(["A title"], [dict.fromkeys(columns, "x")], columns[0]))
-    lines = re.findall(r">([^<]*)</text>", drawn)
-    assert max(map(len, lines)) == 10 * 14 + 9 * 2
-    width = (10 * 14 + 9 * 2 + 2) * 0.602 * 5.5
-    height = (len(lines) + 1) * 1.25 * 5.5
-    assert f'width="{width:.1f}pt" height="{height:.1f}pt"' in drawn
-    assert "".join(lines).count("A title") == 1
-
-
-def test_latex_has_no_sign_that_it_would_show_as_another() -> None:
-    sheet = Sheet(["A title"], [{"n": "a < b > c"}], "n")
-    assert r"a \textless{} b \textgreater{} c" in latex(sheet)
 
 
 def test_columns_are_narrowed_until_they_fit() -> None:

@@ -1,90 +1,65 @@
 """The papers' trends beside ours: which rows are drawn, and on which axes."""
 
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
 
 import pytest
 
 from convs2s.config.settings import Settings
-from convs2s.paper.cells import Cell
-from convs2s.paper.charts import Panel, as_spec, padded
+from convs2s.paper.cells import Cell, cells
+from convs2s.paper.charts import Panel, padded
 from convs2s.paper.results import entries_of, results
 from convs2s.paper.trends import trend_panels
-from tests.support.cells import bleu, cells, write
+from tests.support.cells import bleu, write
+
+pytestmark = pytest.mark.usefixtures("in_folder")
 
 
-@pytest.fixture
-def shown(
-    paper: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> list[Cell]:
-    """Two of three rows of the first kernel width of table 7, with two seeds each."""
-    monkeypatch.chdir(tmp_path)
-    measured = [
-        cell for cell in cells(paper, "table7") if cell.address.column == "bleu"
-    ]
+def table7(settings: Settings, *scores: tuple[float, ...]) -> list[Cell]:
+    """The first rows of table 7 with the scores of their first seeds."""
+    measured = cells(settings, "table7")
+    rows = [cell for cell in measured if cell.address.column == "bleu"]
     found = [
-        write(path, bleu(after=50.0, before=40.0 + cell.address.row + seed))
-        for cell in measured[:2]
-        for seed, path in enumerate(cell.paths[:2])
+        write(path, bleu(after=50.0, before=score))
+        for cell, seeds in zip(rows, scores, strict=False)
+        for path, score in zip(cell.paths, seeds, strict=False)
     ]
-    return results(measured, entries_of(paper, measured, found))
+    return results(measured, entries_of(settings, measured, found))
 
 
-def axis(panel: Panel, channel: str) -> object:
-    """The ends of the axis of values."""
-    spec: Any = as_spec(panel, "a trend")
-    return encoding(spec)[channel]["scale"]["domain"]
-
-
-def encoding(spec: Any) -> dict[str, Any]:
-    """What the points show."""
-    return {**spec["encoding"], **spec["layer"][-1].get("encoding", {})}
+def scale_of(panel: Panel, channel: str) -> dict[str, object]:
+    encodings = {**panel["encoding"], **panel["layer"][-1].get("encoding", {})}
+    scale: dict[str, object] = encodings[channel]["scale"]
+    return scale
 
 
 @pytest.mark.parametrize("stand_in", [None, "captions"])
 def test_on_stand_in_data_each_side_has_an_axis_of_its_own(
-    paper: Settings, shown: list[Cell], stand_in: str | None
+    paper: Settings, stand_in: str | None
 ) -> None:
     scale = paper.scale.model_copy(update={"stand_in": stand_in})
     settings = replace(paper, scale=scale)
+    shown = table7(paper, (40.0, 41.0), (41.0, 42.0))
     values = [float(str(row.paper["bleu"])) for row in paper.paper["table7"].rows]
-    spread = 0.5**0.5
-    ours = [40.5 - spread, 41.5 + spread]
+    ours = [40.5 - 0.5**0.5, 41.5 + 0.5**0.5]
     for rows, is_small, channel in ((2, True, "y"), (9, False, "x")):
         printed = values[:rows]
-        own, both = [padded(printed), padded(ours)], [padded([*printed, *ours])] * 2
-        [panels] = trend_panels(settings, "table7", shown, is_small=is_small)
-        assert [axis(panel, channel) for panel in panels] == (own if stand_in else both)
+        panels = trend_panels(settings, "table7", shown, is_small=is_small)[0]
+        own = [padded(printed), padded(ours)]
+        both = [padded([*printed, *ours])] * 2
+        axes = [scale_of(panel, channel)["domain"] for panel in panels]
+        assert axes == (own if stand_in else both)
 
 
-def test_without_a_trend_of_ours_nothing_is_drawn(
-    paper: Settings, shown: list[Cell]
-) -> None:
-    nothing = [cell for cell in cells(paper, "table7") if cell.address.column == "bleu"]
-    one_row = [shown[0], *nothing[1:]]
-    assert (
-        trend_panels(paper, "table7", one_row, is_small=True)
-        == trend_panels(paper, "table7", one_row)
-        == []
-    )
-
-
-def test_the_first_panel_alone_has_the_legend_and_a_wide_axis_is_logarithmic(
-    paper: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    measured = cells(paper, "table7")
-    paths = [cell.paths[0] for cell in measured if cell.address.column == "bleu"]
-    found = [
-        write(path, bleu(after=0.0, before=2.0**place))
-        for place, path in enumerate(paths)
-    ]
-    shown = results(measured, entries_of(paper, measured, found))
-    columns = trend_panels(paper, "table7", shown)
-    specs: list[Any] = [as_spec(panel, "") for panels in columns for panel in panels]
+def test_a_column_with_a_trend_of_ours_has_a_pair_of_panels(paper: Settings) -> None:
+    """The first one alone has the legend, and a wide axis is logarithmic."""
+    shown = table7(paper, *((2.0**place,) for place in range(9)))
+    panels = [panel for pair in trend_panels(paper, "table7", shown) for panel in pair]
     titles = ["BLEU, paper", "BLEU, ours", "Length ratio, ours"]
-    assert [spec["title"] for spec in specs] == titles
-    marks = list(map(encoding, specs))
-    assert [mark["color"]["legend"] is None for mark in marks] == [False, True, True]
-    assert [mark["x"]["scale"]["type"] for mark in marks] == ["log", "log", "linear"]
+    assert [panel["title"] for panel in panels] == titles
+    kinds = [scale_of(panel, "x")["type"] for panel in panels]
+    assert kinds == ["log", "log", "linear"]
+    colors = [scale_of(panel, "color") for panel in panels]
+    assert colors[0] == colors[1]
+    assert colors[0]["domain"] == ["3", "5", "7"]
+    for is_small in (True, False):
+        assert trend_panels(paper, "table7", table7(paper), is_small=is_small) == []
