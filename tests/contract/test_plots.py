@@ -1,0 +1,120 @@
+"""The plots of a training and of attention: they draw what they are given, alike at each run."""
+
+import json
+import math
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from convs2s.files.text import write_lines
+from convs2s.paper.attention_maps import plot_attention_maps
+from convs2s.paper.charts import padded
+from convs2s.paper.curves import learning_curves, plot_learning_curve
+from convs2s.training.history import read_history
+from tests.support.documents import svg_texts
+from tests.support.refusals import refusal, says
+
+
+def history(folder: Path, *rates: float) -> Path:
+    """Write a history of epochs with such learning rates."""
+    path = folder / "history.jsonl"
+    numbers = {"updates": 10, "tokens": 1000, "tokens_per_second": 100}
+    rows: list[dict[str, object]] = [
+        {
+            **numbers,
+            "epoch": epoch,
+            "learning_rate": rate,
+            "train_loss": 3 / epoch,
+            "valid_loss": 3.5 / epoch,
+            "valid_perplexity": math.exp(3.5 / epoch),
+        }
+        for epoch, rate in enumerate(rates, start=1)
+    ]
+    write_lines(path, map(json.dumps, [*rows, {"stop": "the rate fell"}]))
+    return path
+
+
+@pytest.mark.parametrize(
+    ("rates", "texts"),
+    [
+        ((0.25, 0.25, 0.025), {"best: 3.211 in epoch 3", "0.25", "0.025"}),
+        # A single epoch is read off its points.
+        ((0.025,), {"1", "33.12", "20.09", "0.025", "validation", "e^(training loss)"}),
+    ],
+)
+def test_a_learning_curve_says_what_happened(
+    tmp_path: Path, rates: tuple[float, ...], texts: set[str]
+) -> None:
+    output = tmp_path / "plots/curve.svg"
+    plot_learning_curve(
+        history=history(tmp_path, *rates), heading="tiny", outputs=[output]
+    )
+    assert texts | {"tiny", "stopped: the rate fell"} <= svg_texts(output)
+    says(
+        refusal(
+            plot_learning_curve, history=history(tmp_path), heading="", outputs=[output]
+        ),
+        "history.jsonl: no epoch",
+    )
+
+
+def test_a_rule_stands_where_the_rate_is_halved_and_the_axis_has_room(
+    tmp_path: Path,
+) -> None:
+    """The last rate of a cosine, next to nothing, stands at the foot of the axis."""
+    rates = (0.4, 0.4, 0.3, 0.15, 1e-11)
+    epochs = read_history(history(tmp_path, *rates)).epochs
+    points = learning_curves({"seed1": epochs})["learning rate"]["data"]["values"]
+    assert [one["epoch"] for one in points if one["falls"]] == [4, 5]
+    assert [one["epoch"] for one in points if one["is_best"]] == [5]
+    drawn = [one["drawn rate"] for one in points]
+    assert drawn == pytest.approx([*rates[:-1], 0.4 / 1e4])
+
+
+def test_an_axis_has_room_at_both_ends_and_without_values() -> None:
+    assert padded([1.0, 2.0]) == pytest.approx([0.94, 2.06])
+    assert padded([3.0]) == [2, 4]
+    assert padded([1.0, math.e**5], is_log=True) == pytest.approx(
+        [math.e**-0.3, math.e**5.3]
+    )
+    # A rate of zero has no place on it.
+    assert padded([0.0, 0.1], is_log=True) == pytest.approx([0.1 / 1.1, 0.1 * 1.1])
+    assert padded([]) == [0, 1]
+    assert padded([], is_log=True) == [1, 10]
+
+
+def test_a_map_says_how_far_its_weights_spread(tmp_path: Path) -> None:
+    source = ["The", "man", "pays", "$", "3", "or", "$", "4", "w" * 60, "</s>"]
+    target = ["l'", "homme", "paie", "3", "$", "</s>"]
+    output = tmp_path / "attention.svg"
+    even = np.full((6, 10), 1 / 10)
+    narrow = np.eye(6, 10)
+    mixed = np.where(np.arange(6)[:, None] % 2, even, narrow)
+    plot_attention_maps([even, narrow, mixed], source, target, "tiny", [output])
+    spreads = ["0.10, entropy 2.30", "1.00, entropy 0.00", "0.55, entropy 1.15"]
+    texts = svg_texts(output)
+    assert {f"largest {spread}" for spread in spreads} <= texts
+    assert {"tiny", "layer 1", "layer 3", "paie", "pays", "w" * 23 + "…"} <= texts
+    drawn = output.read_text("utf-8")
+    assert drawn.count(">$<") == 3 * (2 + 1)  # repeated words stay two
+    joined = " ".join(re.findall(">([^<]+)<", drawn))
+    assert "of even weights over 10 tokens: largest 0.10, entropy 2.30." in joined
+
+
+def test_equal_numbers_give_equal_bytes(tmp_path: Path) -> None:
+    drawn = []
+    for name in ("first", "second"):
+        outputs = [tmp_path / name / f"curve.{end}" for end in ("svg", "png", "pdf")]
+        plot_learning_curve(
+            history=history(tmp_path, 0.25, 0.1), heading="tiny", outputs=outputs
+        )
+        drawn.append([output.read_bytes() for output in outputs])
+    assert drawn[0] == drawn[1]
+    _, png, pdf = drawn[0]
+    assert png.startswith(b"\x89PNG")
+    # Every byte of a page is where its table of contents says.
+    table = re.search(rb"startxref\s+(\d+)\s+%%EOF\s*$", pdf)
+    assert table is not None
+    assert re.match(rb"xref|\d+ 0 obj", pdf[int(table[1]) :])

@@ -1,0 +1,205 @@
+"""The report: all of a run in one file, whatever of it is there, and its texts are texts."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import cache
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+import vl_convert
+
+from convs2s.paper.ledger import read_ledger
+from convs2s.paper.report.examples import shown_lines, shown_words
+from convs2s.paper.report.write import cost_of, trainings
+from convs2s.scoring.translations import DecodedLine, ReplacedWord
+from tests.support.paper_results import HOSTILE, PaperResults, write_paper_results
+
+FETCHING = {"src", "srcset", "data", "poster", "background", "action", "xlink:href"}
+"""Attributes whose address a browser fetches by itself; of links `href` too."""
+
+Attributes = dict[str, str | None]
+
+
+class Reader(HTMLParser):
+    """The elements of a page with their attributes, and the text between them."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.elements: list[tuple[str, Attributes]] = []
+        self.said: list[str] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, dict(attrs)))
+
+    def handle_data(self, data: str) -> None:
+        if self.elements and self.elements[-1][0] not in ("script", "style"):
+            self.said.append(data.strip())
+
+    def all(self, tag: str) -> list[Attributes]:
+        return [attributes for name, attributes in self.elements if name == tag]
+
+    @property
+    def identifiers(self) -> list[str]:
+        return [str(found["id"]) for _, found in self.elements if "id" in found]
+
+
+@pytest.fixture(scope="module")
+def results(
+    root: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[PaperResults]:
+    with pytest.MonkeyPatch.context() as patch:
+        # The program of all plots takes a second, and is the same on each page.
+        patch.setattr(
+            vl_convert, "javascript_bundle", cache(vl_convert.javascript_bundle)
+        )
+        yield write_paper_results(tmp_path_factory.mktemp("results"), root)
+
+
+@pytest.fixture(scope="module")
+def text(results: PaperResults) -> str:
+    return results.report()
+
+
+@pytest.fixture(scope="module")
+def page(text: str) -> Reader:
+    return Reader(text)
+
+
+def test_every_table_and_figure_is_there(
+    page: Reader, text: str, results: PaperResults
+) -> None:
+    tables = results.tables
+    parts = [f"{name}{part}" for name in tables for part in ("", "-caption", "-all")]
+    assert set(parts) <= set(page.identifiers)
+    assert len(set(page.identifiers)) == len(page.identifiers)
+    # The LSTM paper's figure is a picture.
+    assert [one["alt"] for one in page.all("img")] == [tables["lstm_figure2"].title]
+    # Of table 2 one row alone has a value on both sides, which is no trend.
+    trends = ["table1", *(f"table{number}" for number in range(3, 9))]
+    trends += ["figure2", "lstm_table1", "lstm_table2", "lstm_text"]
+    assert re.findall(r'class="trend"><a href="#(\w+)"', text) == trends
+    named = re.findall(
+        r'class="chart" role="group" aria-label="([\w ]+) by epoch', text
+    )
+    curves = ["perplexity", "learning rate"]
+    assert named == [*curves, "perplexity", "BLEU", "learning rate"]
+    shared = "Unless a footnote says otherwise: runs: 2 of 2; test set: task test (500 lines); "
+    assert sum(one.startswith(shared) for one in page.said) == len(tables)
+    # The page, exhibits, translations.
+    stand_in = "STAND-IN DATA: made up & <b>small</b>"
+    assert page.said.count(stand_in) == 2 + len(tables)
+
+
+def test_what_was_not_run_says_so(page: Reader) -> None:
+    kinds = [one.get("class") for one in page.all("td")]
+    # A cell stands in its table and in that of all columns; a claim is not run either.
+    filled = kinds.count("ours") // 2
+    absent = (page.said.count("not run") - 1) // 2
+    assert min(filled, absent) > 20
+    assert f"{filled} of {filled + absent}" in page.said
+
+
+def test_texts_stay_texts_and_a_browser_fetches_nothing(page: Reader) -> None:
+    assert sum(HOSTILE in text for text in page.said) > 50
+    assert not page.all("b")
+    for tag, attributes in page.elements:
+        fetched = FETCHING | ({"href"} if tag == "link" else set())
+        addresses = [str(attributes[name]) for name in fetched & attributes.keys()]
+        assert all(one.startswith("data:") for one in addresses), (tag, attributes)
+        assert not str(attributes.get("href", "#")).startswith(("http", "//", "file"))
+    kinds = [one.get("type") for one in page.all("script")]
+    assert set(kinds) == {"application/json", "module"}
+    assert kinds.count("module") == 4
+    (policy,) = (str(one["content"]) for one in page.all("meta") if "http-equiv" in one)
+    assert policy.startswith("default-src 'none'; script-src 'sha256-")
+    assert "unsafe-eval" not in policy
+    assert policy.count("'sha256-") == 4
+
+
+def test_links_lead_to_curves_and_logs(page: Reader, results: PaperResults) -> None:
+    links = {str(one["href"]) for one in page.all("a")}
+    inside = {link[1:] for link in links if link.startswith("#")}
+    assert inside <= set(page.identifiers)
+    assert {"run-task-model1-seed1", "claim-positions", "table4"} <= inside
+    logs = [link for link in links if not link.startswith("#")]
+    assert len(logs) == 4
+    for link in logs:
+        assert (results.output.parent / link).read_text("utf-8") == "trained\n"
+
+
+def test_translations_stand_beside_their_references(page: Reader) -> None:
+    """Replaced words are marked; the last line of the translations is the tenth."""
+    titles = [one["title"] for one in page.all("mark") if "title" in one]
+    assert titles == ["the dictionary's word for dog", "copied from Zürich"] * 2
+    references = [text for text in page.said if text.startswith("Bezug ")]
+    sources = [text for text in page.said if text.startswith(f"{HOSTILE} ")]
+    numbers = [text.removeprefix("Bezug ") for text in references]
+    assert [text.removeprefix(f"{HOSTILE} ") for text in sources] == numbers
+    assert {"5", "10"} <= set(numbers)
+
+
+def test_the_longest_source_is_among_the_examples() -> None:
+    sources = ["a b", "a b c", "a b", "a", "a b c d e", "a", "a b c d e", "a", "a b"]
+    system = [
+        DecodedLine(number, source, "", [], "", [], [])
+        for number, source in enumerate(sources, start=1)
+    ]
+    # The middles of four parts, and 4.
+    assert shown_lines(system, []) == [1, 3, 4, 5, 7]
+    assert shown_lines(system, range(9)) == list(range(9))
+
+
+def test_a_word_of_which_a_part_is_unknown_is_shown_whole() -> None:
+    words = ["ca<unk>", "sieht", "<unk><unk>"]
+    replacements = [
+        ReplacedWord("dog", "Hund", "dictionary"),
+        ReplacedWord("Zürich", "Zürich", "copied"),
+        ReplacedWord("Berne", "Bern", "dictionary"),
+    ]
+    line = DecodedLine(1, "s", "t", [], "t", words, replacements)
+    shown = [(one.text, one.source_word) for one in shown_words(line)]
+    assert shown == [("caHund", "dog"), ("sieht", None), ("ZürichBern", "Berne")]
+
+
+def test_without_runs_the_printed_values_stand(results: PaperResults) -> None:
+    ledger = results.output.with_name("ledger.jsonl")
+    kept = ledger.read_text("utf-8")
+    ledger.write_text("", encoding="utf-8")
+    try:
+        page = Reader(results.report(stand_in=None, without="/task/"))
+    finally:
+        ledger.write_text(kept, encoding="utf-8")
+    assert set(results.tables) <= set(page.identifiers)
+    assert not {"curves", "translations", "environment"} & set(page.identifiers)
+    assert {"26.43", "40.51", "21.63"} <= set(page.said)  # of tables 1 and 8
+    assert "ours" not in [cell.get("class") for cell in page.all("td")]
+    assert not any("STAND-IN" in text for text in page.said)
+
+
+def test_a_claim_is_a_line_that_opens_to_its_tests(page: Reader) -> None:
+    said = [text for text in page.said if text]
+    lines = said[said.index("Positions help") - 1 :]
+    first = ["held", "Positions help", "+0.71", "+0.31 to +1.20", "section 5.4."]
+    assert lines[:5] == first
+    assert {"A better than B", "0.0040", "2 against 2"} <= set(lines)
+    assert lines[lines.index("Depth helps") + 1] == "3 beats 5"  # which pair refutes it
+    assert {"1 held", "1 not held", "1 not run"} <= set(said)
+    assert f"table 3. Not tested: {HOSTILE}." in said
+
+
+def test_costs_count_each_training_once(results: PaperResults) -> None:
+    paths = [Path(path) for path in results.inputs]
+    scores = read_ledger(results.output.with_name("ledger.jsonl"))
+    cost = cost_of(trainings(scores, paths).values())
+    # Ten epochs of 36,000 tokens at 100 a second are an hour: on two threads, and on a GPU.
+    assert (cost.trainings, cost.untimed) == (4, 0)
+    assert cost.hours.cores == pytest.approx(4)
+    assert cost.hours.gpus == pytest.approx(2)
+    published = [
+        replace(one, file=f"theirs/{one.file}", origin="a ledger") for one in scores
+    ]
+    assert trainings([*scores, *published], paths) == trainings(scores, paths)
+    assert cost_of(trainings(scores, []).values()).untimed == 4

@@ -1,0 +1,158 @@
+"""Phrases by the states of an encoder: the states, their projection, and the figure, by numpy."""
+
+import json
+from dataclasses import fields
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+
+from convs2s.config.architecture import LstmArchitecture
+from convs2s.config.paper import Phrases
+from convs2s.data.vocabulary import END
+from convs2s.decoding.inspection import final_states
+from convs2s.model_file import load_model, save_model
+from convs2s.models.build import build_network
+from convs2s.paper.phrase_map import PhraseState, plot_phrase_states, read_phrase_map
+from convs2s.paper.phrase_states import (
+    chance_of_share,
+    pca,
+    project_phrases,
+    share_between,
+)
+from tests.support.documents import svg_texts
+from tests.support.plain_lstm import PlainLstm
+
+TEXTS = ["w1 w2 w3", "w1 w2", "w1 unheard", "w3 w2 w1", "w2 w1", "w3 w1"]
+PHRASES = Phrases(
+    title="Word order",
+    source="this test",
+    language="en",
+    meanings=(TEXTS[:3], TEXTS[3:]),
+)
+HEADER = {"task": "tiny", "model": "lstm", "run": "seed1", "scale": "demo"}
+PAIRS_OF_EIGHT = [0] * 8 + [1] * 8
+
+
+@pytest.fixture(scope="module")
+def lstm(model: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An LSTM with random weights over the vocabularies of the shared model."""
+    path = tmp_path_factory.mktemp("lstm") / "model.safetensors"
+    _, description = load_model(model)
+    architecture = LstmArchitecture(
+        kind="lstm", layers=2, cells=8, embedding=6, initialization=0.8
+    )
+    torch.manual_seed(2)
+    weights = build_network(architecture, *description.sizes).state_dict()
+    described = description.model_copy(update={"architecture": architecture})
+    save_model(path, weights, described)
+    return path
+
+
+def test_the_states_are_those_of_an_lstm_written_out(lstm: Path) -> None:
+    found = final_states(lstm, TEXTS)
+    assert found.tokens[2] == ["w1", "unheard"]
+    assert found.unknown == [[], [], ["unheard"], [], [], []]
+    network, description = load_model(lstm)
+    weights = {name: one.double().numpy() for name, one in network.state_dict().items()}
+    plain = PlainLstm(weights, reverse_source=True)
+    vocabulary = description.vocabularies()[0]
+    for tokens, state in zip(found.tokens, found.states, strict=True):
+        encoded = vocabulary.encode(tokens)
+        assert encoded[-1] == END
+        expected = np.concatenate(
+            [part for layer in plain.states(encoded) for part in layer]
+        )
+        assert state == pytest.approx(expected, abs=1e-6)
+
+
+def test_the_projection_is_that_of_the_covariance() -> None:
+    states = np.random.default_rng(1).normal(size=(6, 40)) * np.linspace(3, 0.1, 40)
+    points, explained = pca(states)
+    centered = states - states.mean(0)
+    variances, directions = np.linalg.eigh(centered.T @ centered)
+    for column, direction in enumerate((directions[:, -1], directions[:, -2])):
+        expected = centered @ direction * np.sign(direction[np.abs(direction).argmax()])
+        assert points[:, column] == pytest.approx(expected)
+    assert explained == pytest.approx(variances[[-1, -2]] / variances.sum())
+    # On a line there is no second coordinate, on a point none.
+    points, explained = pca(np.outer([0.1, 0.4, 0.9], [0.3, -0.7, 0.2]))
+    assert not points[:, 1].any()
+    assert explained == pytest.approx((1, 0))
+    points, explained = pca(np.ones((4, 3)))
+    assert not points.any()
+    assert explained == (0, 0)
+
+
+@pytest.mark.parametrize(
+    ("states", "meanings", "share"),
+    [
+        ([[0, 1], [0, 1], [2, 5], [2, 5]], [0, 0, 1, 1], 1),
+        ([[0, 1], [0, 1], [2, 5], [2, 5]], [0, 1, 0, 1], 0),
+        # 20 around the mean 3, 16 of it between 1 and 5.
+        ([[0], [2], [4], [6]], [0, 0, 1, 1], 16 / 20),
+        ([[1], [1], [1], [1]], [0, 0, 1, 1], 0),
+    ],
+)
+def test_the_share_between_meanings(
+    states: list[list[float]], meanings: list[int], share: float
+) -> None:
+    assert share_between(np.array(states, dtype=float), meanings) == pytest.approx(
+        share
+    )
+
+
+def test_p_of_the_share_is_of_all_swaps() -> None:
+    """Of eight ways to swap three pairs two are as good as the best, or as bad."""
+    line = np.array([[0.0], [1], [2], [10], [11], [12.5]])
+    assert chance_of_share(line, [0, 0, 0, 1, 1, 1])[1] == pytest.approx(2 * 2 / 8)
+    random = np.random.default_rng(0)
+    states = random.normal(size=(16, 40))
+    assert chance_of_share(states, PAIRS_OF_EIGHT)[1] > 0.05
+    # A place of the adverbial, which each meaning has, moves states and tells of no meaning.
+    places = np.tile(np.repeat([0.0, 100], 4), 2)[:, None]
+    chance, p = chance_of_share(states + places, PAIRS_OF_EIGHT)
+    assert chance < 0.001  # of free permutations 1 / 15
+    assert p > 0.05
+    # Float32 does not tell all swaps made at once from none.
+    rounded = random.normal(size=(16, 256)).astype(np.float32)
+    rounded[8:] += 1
+    assert chance_of_share(rounded, PAIRS_OF_EIGHT)[1] == pytest.approx(2 * 2 / 256)
+
+
+def test_the_figure_has_a_panel_for_each_map(
+    lstm: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    written = tmp_path / "phrases.json"
+    project_phrases(
+        model=lstm,
+        phrases=PHRASES,
+        header={**HEADER, "name": "order"},
+        stand_in="captions",
+        output=written,
+        manifest={},
+    )
+    assert (
+        "'w1 unheard' has words that lstm of tiny does not know"
+        in capsys.readouterr().err
+    )
+    states = final_states(lstm, TEXTS).states
+    found = read_phrase_map(written).states
+    assert [(one.x, one.y) for one in found] == pytest.approx(pca(states)[0])
+    share = json.loads(written.read_text("utf-8"))["apart"]
+    assert share == pytest.approx(share_between(states, [0, 0, 0, 1, 1, 1]))
+    outputs = [tmp_path / "figure.svg", tmp_path / "figure.pdf"]
+    table = tmp_path / "points.csv"
+    plot_phrase_states(projections=[written] * 2, outputs=outputs, points=table)
+    assert outputs[1].read_bytes().startswith(b"%PDF")
+    texts = svg_texts(outputs[0])
+    assert {"Word order", "this test", "1  w1 w2 w3", "6  w3 w1"} <= texts
+    assert "3  w1 unheard (1 unknown)" in texts
+    points = pd.read_csv(table)
+    described = ["task", "model", "run", "phrases"]
+    described += [column.name for column in fields(PhraseState)]
+    assert list(points.columns) == described
+    assert list(points["phrase"]) == TEXTS * 2
+    assert list(points["meaning"]) == [0, 0, 0, 1, 1, 1] * 2

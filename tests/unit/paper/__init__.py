@@ -1,1 +1,0 @@
-"""Tests of ``convs2s.paper``."""
