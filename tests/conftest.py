@@ -135,6 +135,8 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def task(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The tiny task, prepared once; no test changes it."""
+    from tests.support import tiny
+
     return tiny.prepare(tmp_path_factory.mktemp("task"))
 
 

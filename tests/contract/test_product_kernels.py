@@ -9,7 +9,6 @@ import pytest
 
 from convs2s.models.kernels import choice, matmul
 from convs2s.models.kernels.choice import (
-    Product,
     fastest_kernel,
     heaviest,
     training_rates,
@@ -19,7 +18,7 @@ from convs2s.training.run import train
 from tests.support import tiny
 from tests.support.refusals import refusal, says
 
-SMALL = [Product(8, 16, 2), Product(16, 4, 1)]
+SMALL = {(16, 8): 2, (4, 16): 1}
 
 
 @pytest.fixture(autouse=True)
@@ -30,11 +29,10 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_few_shapes_stand_for_all(cache: Path) -> None:
-    large = [Product(4096, 8192, 2), Product(2048, 40_000, 1)]
-    cut = heaviest([*large, Product(8, 8, 9), Product(8, 4, 1)])
+    cut = heaviest({(8192, 4096): 2, (40_000, 2048): 1, (8, 8): 9, (4, 8): 1})
     # The arithmetic of both large ones, in a shape that takes no time.
-    assert cut == [Product(1024, 512, 284), Product(8, 8, 9)]
-    assert fastest_kernel([]) == matmul.kernels()[0]
+    assert cut == {(512, 1024): 284, (8, 8): 9}
+    assert fastest_kernel({}) == matmul.kernels()[0]
     assert not cache.exists()
 
 

@@ -9,7 +9,7 @@ from convs2s.decoding.search import Hypothesis, beam_search
 from convs2s.models.convs2s import ConvS2S
 from convs2s.models.ensemble import Ensemble
 from convs2s.models.network import Network
-from convs2s.models.recorded_ensemble import ROWS, RecordedEnsemble
+from convs2s.models.recorded_ensemble import SENTENCE_MULTIPLE, RecordedEnsemble
 from convs2s.models.steps import Shortlisted
 from tests.support.networks import TYPES, batch, convs2s, lstm, network, options
 from tests.support.recordings import CpuRecording
@@ -77,7 +77,7 @@ def test_it_finds_the_same(
 
 def test_a_recording_is_used_again_for_batches_of_its_shape() -> None:
     recorded = Recorded(network())
-    shapes = ((4,), (9, 2), (5,) * ROWS, (20, 3), (15, 15))
+    shapes = ((4,), (9, 2), (5,) * SENTENCE_MULTIPLE, (20, 3), (15, 15))
     # In vectors of 16: (4,) to (15, 15) have one length.
     for lengths in shapes + shapes:
         beam_search(recorded, batch(*lengths), options(beam=2))

@@ -1,3 +1,0 @@
-"""Goes once no test of tests/unit imports from it."""
-
-from tests.conftest import Terminal as Terminal
