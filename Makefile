@@ -85,7 +85,8 @@ test-lowest: $(INSTALLED)
 	@$(IN_VENV) uv venv --quiet --clear --python $(VENV)/bin/python $(LOWEST)
 	@$(IN_VENV) uv pip install --quiet --python $(LOWEST)/bin/python --resolution lowest-direct \
 	    $(if $(filter cpu,$(TORCH)),--torch-backend cpu) -e '.[$(EXTRAS)]'
-	@PATH="$(CURDIR)/$(LOWEST)/bin:$$PATH" python -m pytest -q $(IN_PROCESSES) -m "not slow and not gpu" tests/unit
+	@PATH="$(CURDIR)/$(LOWEST)/bin:$$PATH" python -m pytest -q $(IN_PROCESSES) -m "not slow and not gpu" \
+	    tests/reference tests/invariants tests/learning tests/contract tests/faults
 
 test-all: $(INSTALLED)
 	@$(IN_VENV) python -m pytest -q
@@ -97,7 +98,7 @@ benchmarks: $(INSTALLED)
 
 # Some minutes. What GPUs compute comes first: figures of a wrong result say nothing.
 gpu-check: $(INSTALLED)
-	@$(IN_VENV) python -m pytest -q -m gpu -rs tests/unit
+	@$(IN_VENV) python -m pytest -q -m gpu -rs tests
 	@$(IN_VENV) PYTHONPATH=src python benchmarks/gpu.py --output gpu.json --write-docs
 
 # FAULTS="training scoring": those of an area, or with a word in their names, alone. Else a sample of machine-made

@@ -29,7 +29,7 @@ class Staring:
     def positions(self, side: str) -> None:
         """There is no limit."""
 
-    def start_search(self, source: Indices, *_: object) -> DecoderState:
+    def start(self, source: Indices, *_: object) -> DecoderState:
         return StaringState(source, self.attention)
 
 

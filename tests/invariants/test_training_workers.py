@@ -89,7 +89,8 @@ def test_workers_have_even_shares(workers: int) -> None:
     ratios = generator.lognormal(0.1, 0.22, 10_000)
     lengths = np.column_stack([drawn, (drawn * ratios).clip(1, 175)]).astype(np.int64)
     limits = BatchLimits(sentences=256)
-    plan = plan_batches(*lengths.astype(np.int32).T, limits, generator)
+    sources, targets = lengths.astype(np.int32).T
+    plan = plan_batches(sources, targets, limits, generator)
     slowest = 0
     mean = 0.0
     for rows in plan[:40]:

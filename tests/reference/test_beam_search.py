@@ -112,7 +112,7 @@ class Bigrams:
     def positions(self, side: str) -> None:
         """There is no limit."""
 
-    def start_search(self, source: Indices, *_: object) -> DecoderState:
+    def start(self, source: Indices, *_: object) -> DecoderState:
         return BigramsState(source, self.table)
 
 
