@@ -90,7 +90,7 @@ def scored_rouge(
     evaluate_rouge(
         translations=folder / "lines",
         references=paths,
-        exceptions=folder / "exceptions.tsv",
+        exceptions=folder / "exceptions.tsv" if "bytes" in stated else None,
         output=folder / name,
         test_set="test",
         settings=RougeSettings(**{"lead_words": 3} | stated),

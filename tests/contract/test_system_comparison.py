@@ -15,9 +15,15 @@ from convs2s.scoring.comparison import (
 from convs2s.scoring.reports.layout import Report, render_text
 from tests.contract.test_score_files import decoded, read
 
-REFERENCE = ["the man sees two red cars .", "a dog runs .", "she is here .", "yes ."]
-BASELINE = ["the man sees a red car .", "a  dog runs . ", "she is here .", "no ."]
-SYSTEM = ["the man sees two red cars .", "a dog runs .", "she was there .", "no !"]
+REFERENCE = [
+    "the man sees two red cars .",
+    "a dog runs .",
+    "she is here .",
+    "yes .",
+    "so",
+]
+BASELINE = ["the man sees a red car .", "a  dog runs . ", "she is here .", "no .", "x"]
+SYSTEM = ["the man sees two red cars .", "a dog runs .", "she was there .", "no !", "y"]
 LINES = 30
 
 
@@ -71,21 +77,21 @@ def test_pairs_of_runs_and_their_means(tmp_path: Path) -> None:
 def test_lines_go_from_the_largest_gain_to_the_largest_loss() -> None:
     names = ("old", "new")
     texts = (BASELINE, SYSTEM, REFERENCE)
-    source = ["s1", "s2", "s3", "s4"]
+    source = ["s1", "s2", "s3", "s4", "s5"]
     one, few = (
         compare_outputs(*texts, form="tokenized", names=names, most=most, source=source)
         for most in (10, 1)
     )
     assert one.whole == compare(*texts, names=names)
-    assert (one.lines, one.same, one.better, one.worse) == (4, 1, 1, 2)
-    assert [line.number for line in one.shown] == [1, 4, 3]
+    assert (one.lines, one.same, one.better, one.worse) == (5, 1, 1, 2)
+    assert [line.number for line in one.shown] == [1, 5, 4, 3]
     differences = [line.difference for line in one.shown]
     assert differences == sorted(differences, reverse=True)
     # Few lines are those that differ most, whichever way.
     assert [line.number for line in few.shown] == [3]
     text = render_text("outputs.txt.j2", comparison=one)
     assert f"p = {one.whole.p_value:.4f}" in text
-    assert "1 lines better, 2 worse, 0 even, 1 the same" in text
+    assert "1 lines better, 2 worse, 1 even, 1 the same" in text
     assert "baseline   the man sees [-a-] red [-car-] ." in text
     assert "system     the man sees {+two+} red {+cars+} ." in text
     assert "source     s1" in text

@@ -145,6 +145,9 @@ def test_an_ensemble_varies_as_one_of_its_models() -> None:
     effect = effect_of([ensemble, SampledRuns([-score for score in singles])])
     assert effect.value == 3.0
     assert effect.spread == pytest.approx((math.sqrt(1 + 1 / 3), 2))
+    sentences = np.random.default_rng(0).normal(0, 0.4, (1, 20_000))
+    drawn = effect_of([SampledRuns([24.0], sentences, singles=singles)])
+    assert drawn.spread.error == pytest.approx(math.hypot(1, 0.4), rel=0.02)
 
 
 def test_p_has_the_error_of_its_draws() -> None:
@@ -155,6 +158,8 @@ def test_p_has_the_error_of_its_draws() -> None:
     of_batches = [
         Effect(effect.value, spread).two_sided_p(0.0)[0] for spread in effect.batches
     ]
+    of_first = effect_of([SampledRuns([1.0, 1.1, 1.2], drawn[:, :500])])
+    assert effect.batches[0] == pytest.approx(of_first.spread)
     _, error = effect.two_sided_p(0.0)
     assert error == pytest.approx(stats.sem(of_batches))
 
