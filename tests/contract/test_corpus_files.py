@@ -110,9 +110,9 @@ def test_every_nth_pair_is_held_out(tmp_path: Path, sides: Sides) -> None:
     assert held == [["4", "8"]] * 2
     rest = extract(pairs, sides, HoldOutPart(4, held=False))
     assert rest == [[str(number) for number in range(1, 12) if number % 4]] * 2
-    for part in (HoldOutPart(1, held=False), HoldOutPart(12, held=True)):
-        message = refusal(extract, pairs, sides, part)
-        says(message, "would be empty", f"11 lines, and every {part.every}th is held")
+    for hold_out in (HoldOutPart(1, held=False), HoldOutPart(12, held=True)):
+        message = refusal(extract, pairs, sides, hold_out)
+        says(message, "would be empty", f"11 lines, and every {hold_out.every}th is")
 
 
 @pytest.mark.parametrize(
@@ -154,8 +154,8 @@ def test_a_further_reference(tmp_path: Path) -> None:
     assert extract_reference(RawText(files, FilesBelow(tmp_path)), output=output) == 4
     assert list(read_lines(output)) == ["c", "", "é", "f"]
     other = write(tmp_path / "other", "a\nb\nc\n")
-    text = RawText([(files[0][0], other)], FilesBelow(tmp_path))
-    message = refusal(extract_reference, text, tmp_path / "absent")
+    longer = RawText([(files[0][0], other)], FilesBelow(tmp_path))
+    message = refusal(extract_reference, longer, tmp_path / "absent")
     says(message, f"{files[0][0]} has 2 lines but {other} has 3")
     assert not (tmp_path / "absent").exists()
 
@@ -297,10 +297,9 @@ def test_an_archive_of_talks_becomes_the_tasks_text(root: Path, tmp_path: Path) 
     found = {}
     for split in ("train", "valid", "dev2010_to_tst2012"):
         sides = tmp_path / f"{split}.de", tmp_path / f"{split}.en"
-        text = RawText(
-            task.file_pairs(split), FilesBelow(tmp_path), task.hold_out_of(split)
-        )
-        extract_corpus(text, output=sides)
+        pairs = task.file_pairs(split)
+        raw = RawText(pairs, FilesBelow(tmp_path), task.hold_out_of(split))
+        extract_corpus(raw, output=sides)
         found[split] = list(read_lines(sides[1]))
     # Title and description come first, so that the pairs 23 and 46 are sentences 21 and 44.
     assert found["valid"] == ["en 21", "en 44"]

@@ -26,7 +26,11 @@ from tests.support.processes import wait_for
 from tests.support.refusals import refusal, says
 
 SHA256 = hashlib.sha256(BODY).hexdigest()
-KNOWN = {"sha256": SHA256, "md5": hashlib.md5(BODY).hexdigest(), "size": len(BODY)}
+KNOWN: dict[str, Any] = {
+    "sha256": SHA256,
+    "md5": hashlib.md5(BODY).hexdigest(),
+    "size": len(BODY),
+}
 WAITS = (0.0, 0.0, 0.0)
 ELSEWHERE = "http://up.example/a.tgz"
 
@@ -37,7 +41,7 @@ WEAK = {"etag": 'W/"1"'}
 TAG = {"etag": '"1"'}
 TAGGED_OTHER = {"etag": '"2"', "body": OTHER}
 DATE = {"last_modified": "Sun, 22 Nov 2026 06:00:00 GMT"}
-PAGE = {"body": b"<html/>", "content_type": "text/html; charset=utf-8"}
+PAGE: dict[str, Any] = {"body": b"<html/>", "content_type": "text/html; charset=utf-8"}
 
 
 @dataclass

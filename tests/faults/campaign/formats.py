@@ -24,7 +24,7 @@ PACKERS: dict[str, tuple[Any, Any]] = {
         lambda content: (
             zstandard.ZstdDecompressor().decompressobj().decompress(content)
         ),
-        zstandard.ZstdCompressor().compress,
+        zstandard.ZstdCompressor(write_checksum=True).compress,
     ),
 }
 """Suffix -> what unpacks, and what packs."""

@@ -102,11 +102,11 @@ def readers(folder: Path) -> Iterator[Reader]:
         named="",
     )
     names = "tasks/demo_en_fr models decodings paper claims phrases downloads costs scales/demo"
-    for name in (None, *names.split()):
-        file = folder / "root" / (f"config/{name}.yaml" if name else "config.yaml")
+    for place in (None, *names.split()):
+        file = folder / "root" / (f"config/{place}.yaml" if place else "config.yaml")
         # A fault may be told of another file that refers to what is gone.
         yield Reader(
-            file, _load(folder / "root", name), formats.changed_yaml, named=".yaml"
+            file, _load(folder / "root", place), formats.changed_yaml, named=".yaml"
         )
 
 

@@ -63,13 +63,14 @@ def make_samples(folder: Path) -> None:
         (folder / name).write_text(translate(numbered), "utf-8")
     sound = DATA / "fairseq_random/checkpoint_tiny_oldstyle.pt"
     content = torch.load(sound, weights_only=False)
-    kept = {"args": content["args"], "model": content["model"]}  # little is weights
-    torch.save(kept, folder / "model.pt")
+    small = {"args": content["args"], "model": content["model"]}  # little is weights
+    torch.save(small, folder / "model.pt")
     shutil.copy(DATA / "fairseq_random/dict.src.txt", folder / "dict.txt")
     shutil.copytree(ROOT / "config", folder / "root/config")
     shutil.copy(ROOT / "config.yaml", folder / "root")
     made = [folder / "words", folder / "scores"]
-    with job(stand_in(folder, [], made)):
+    kept = [task / "vocabulary/fr.tsv", task / "dataset/valid.json"]
+    with job(stand_in(folder, [], made + kept)):
         count_words(text=task / "train.en", output=made[0])
         write_json(made[1], {"bleu": 24.31, "test_set": {"lines": 1000}})
 
