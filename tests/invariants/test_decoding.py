@@ -97,7 +97,9 @@ def test_another_shortlist_beside_it_changes_no_output(precision: Precision) -> 
     together = iter(found(slice(24)))
     for row in range(24):
         for tokens, score in found(slice(row, row + 1)):
-            assert next(together) == (tokens, pytest.approx(score))
+            expected_tokens, expected_score = next(together)
+            assert tokens == expected_tokens
+            assert score == pytest.approx(expected_score)
 
 
 # ---- step by step or at once ----

@@ -74,8 +74,14 @@ def waits(mode: Literal["error", "warn"]) -> Iterator[None]:
 def test_an_update_waits_for_nothing(
     task: Path, tmp_path: Path, optimizer: str, precision: str
 ) -> None:
-    recipe = {"optimizer": optimizer, "precision": precision}
-    one = tiny.trainer(task, tmp_path, device="cuda", dropout=0.2, **recipe)
+    one = tiny.trainer(
+        task,
+        tmp_path,
+        device="cuda",
+        dropout=0.2,
+        optimizer=optimizer,
+        precision=precision,
+    )
     one.network.float()
     for number in range(3):
         loaded = one.updater.load(one.train, np.arange(16))
@@ -150,8 +156,13 @@ def test_an_lstm_decodes_and_learns_in_bf16() -> None:
 
 @pytest.mark.parametrize("compiled", [False, True])
 def test_bf16_learns(task: Path, tmp_path: Path, compiled: bool) -> None:
-    recipe = {"optimizer": "adam", "learning_rate": 1e-2, "maximum_epochs": 10}
-    settings = tiny.settings(precision="bf16", compile=compiled, **recipe)
+    settings = tiny.settings(
+        precision="bf16",
+        compile=compiled,
+        optimizer="adam",
+        learning_rate=1e-2,
+        maximum_epochs=10,
+    )
     model = tmp_path / "model.safetensors"
     train(tiny.job(task, model, settings, device="cuda"))
     perplexity = load_model(model)[1].training["validation_perplexity"]

@@ -107,7 +107,7 @@ def test_a_shortlist_is_torchs(both: tuple[OnnxEnsemble, Ensemble]) -> None:
 
 def test_a_network_without_positions_is_torchs() -> None:
     """Its states repeat themselves in long outputs, of which many are equally probable."""
-    stated = {"positions": {"source": False, "target": False}}
+    stated: dict[str, Any] = {"positions": {"source": False, "target": False}}
     model = soft(**stated)
     expected = beam_search(Ensemble([model]), SOURCE, options(beam=1))
     ours = onnx([model], **stated)

@@ -44,7 +44,7 @@ def jobs(task: Path, outputs: list[Path], **changes: Any) -> list[TrainingJob]:
     return [tiny.job(task, output, settings) for output in outputs]
 
 
-def epochs(job: TrainingJob) -> list[EpochRecord]:
+def epochs(job: TrainingJob) -> tuple[EpochRecord, ...]:
     return read_history(job.output.with_name("history.jsonl")).epochs
 
 

@@ -77,10 +77,10 @@ def test_convs2s_computes_its_formulas(make: Callable[[], ConvS2S]) -> None:
     stack = ("encoder.in_projection", "encoder.blocks", "encoder.out_projection")
     for name, parameter in model.named_parameters():
         assert parameter.grad is not None
-        expected = weights[name].grad
-        assert expected is not None
+        gradient = weights[name].grad
+        assert gradient is not None
         divisor = len(attentions) if name.startswith(stack) else 1
-        near(parameter.grad, expected / divisor)
+        near(parameter.grad, gradient / divisor)
     assert_incremental_equals_full(model, SOURCE, READ)
 
 

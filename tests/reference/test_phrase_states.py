@@ -25,7 +25,7 @@ from convs2s.paper.phrase_states import (
 from tests.support.documents import svg_texts
 from tests.support.plain_lstm import PlainLstm
 
-TEXTS = ["w1 w2 w3", "w1 w2", "w1 unheard", "w3 w2 w1", "w2 w1", "w3 w1"]
+TEXTS = ("w1 w2 w3", "w1 w2", "w1 unheard", "w3 w2 w1", "w2 w1", "w3 w1")
 PHRASES = Phrases(
     title="Word order",
     source="this test",
@@ -154,5 +154,5 @@ def test_the_figure_has_a_panel_for_each_map(
     described = ["task", "model", "run", "phrases"]
     described += [column.name for column in fields(PhraseState)]
     assert list(points.columns) == described
-    assert list(points["phrase"]) == TEXTS * 2
+    assert tuple(points["phrase"]) == TEXTS * 2
     assert list(points["meaning"]) == [0, 0, 0, 1, 1, 1] * 2
