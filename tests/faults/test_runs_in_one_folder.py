@@ -236,7 +236,9 @@ def own_task(language: str, preparation: str = "moses_train") -> Task:
         ("tr", "analyzer", []),  # an extension
         *(
             (code, "moses_train", [])
-            for code in {*NonbreakingPrefixes().available_langs.values()} - {"zh"}
+            for code in sorted(
+                {*NonbreakingPrefixes().available_langs.values()} - {"zh"}
+            )
         ),
     ],
 )
