@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from convs2s.files.text import write_lines
-from tests.support.pages import Block, blocks
+from tests.contract.pages import Block, blocks
 
 ELSEWHERE = {
     "PYTHONPATH=tools python -m demo_corpus": "tools/demo_corpus/tests/test_main.py",

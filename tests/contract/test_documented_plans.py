@@ -7,7 +7,7 @@ import pytest
 
 from convs2s.config.file_reference import parse_file_reference
 from convs2s.config.load import load
-from tests.support import pages
+from tests.contract import pages
 from tests.support.checkout import Checkout, check_out
 
 MIRRORED = "results/scales/mirror/wmt14_en_fr/bleu.txt"

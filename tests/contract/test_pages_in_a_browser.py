@@ -9,8 +9,8 @@ import pytest
 from convs2s.paper.attention import attention_page
 from convs2s.paper.attention_maps import ExampleAttention
 from convs2s.paper.ledger import RunScore
-from tests.support.chromium import Page
-from tests.support.paper_results import (
+from tests.contract.chromium import Page
+from tests.contract.paper_results import (
     HOSTILE,
     PaperResults,
     write_paper_results,

@@ -14,7 +14,7 @@ from convs2s.paper.ledger import read_ledger
 from convs2s.paper.report.examples import shown_lines, shown_words
 from convs2s.paper.report.write import cost_of, trainings
 from convs2s.scoring.translations import DecodedLine, ReplacedWord
-from tests.support.paper_results import HOSTILE, PaperResults, write_paper_results
+from tests.contract.paper_results import HOSTILE, PaperResults, write_paper_results
 
 FETCHING = {"src", "srcset", "data", "poster", "background", "action", "xlink:href"}
 """Attributes whose address a browser fetches by itself; of links `href` too."""

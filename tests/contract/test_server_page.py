@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from convs2s.config.decoding import DecodingSettings
-from tests.support.chromium import Page
+from tests.contract.chromium import Page
 from tests.support.served import ModelServer, serving
 
 SHOWN = "document.querySelectorAll('#translations > li').length"

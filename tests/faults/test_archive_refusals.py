@@ -21,10 +21,10 @@ import pytest
 
 from convs2s.download.archives import is_archive, open_member
 from convs2s.files import compressed
+from tests.faults.systems import READS_PROC
 from tests.support.archives import COMPRESS, TEXT, make_archive, noise, read
 from tests.support.damage import flipped
 from tests.support.refusals import refusal, says
-from tests.support.systems import READS_PROC
 
 PAGE = b"<html>not found</html>"
 LONG = b"x" * 100_000

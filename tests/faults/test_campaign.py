@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.faults.campaign import flips, kills, pairs
-from tests.support.systems import READS_PROC
+from tests.faults.systems import READS_PROC
 
 
 @READS_PROC

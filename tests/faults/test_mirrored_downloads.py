@@ -9,8 +9,8 @@ import pytest
 from convs2s.download.download import CHECKSUM_LIST, download_file
 from convs2s.download.partial_file import Expected, Origin, PartialFile, SourceError
 from convs2s.download.transfer import fetch
+from tests.faults.systems import READS_PROC
 from tests.support.refusals import refusal, says
-from tests.support.systems import READS_PROC
 
 BODY = b"small and generated"
 

@@ -12,11 +12,11 @@ import pytest
 from convs2s.cli.main import main
 from convs2s.config.identity import training_settings
 from convs2s.training.run import train
+from tests.faults.systems import READS_PROC
 from tests.support import tiny
 from tests.support.checkout import check_out
 from tests.support.limits import as_reader, read_only
 from tests.support.refusals import says
-from tests.support.systems import READS_PROC
 
 TRANSLATE = "translate absent.safetensors"
 TRAIN = "train absent --model demo --output model.safetensors"

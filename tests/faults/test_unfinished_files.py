@@ -8,7 +8,7 @@ import pytest
 from convs2s.errors import UserError
 from convs2s.files.atomic import atomic_path
 from convs2s.files.compressed import decompressed_file
-from tests.support.systems import READS_PROC
+from tests.faults.systems import READS_PROC
 
 
 def test_a_file_gets_its_name_in_one_step(tmp_path: Path) -> None:

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from tests.support.imports import PACKAGE, names_in, statements_of
+from tests.house.imports import PACKAGE, names_in, statements_of
 
 
 def modules(root: Path) -> dict[str, Path]:

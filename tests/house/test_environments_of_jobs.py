@@ -10,9 +10,9 @@ import pytest
 import yaml
 
 from convs2s import __version__
+from tests.house.imports import imports_of_command, imports_of_script
 from tests.support.bare_python import bare_python, run_bare
 from tests.support.checkout import Checkout
-from tests.support.imports import imports_of_command, imports_of_script
 from tests.support.rules import command, environment, rules, script
 
 NAMES = ("plot", "score", "text", "train")

@@ -19,8 +19,8 @@ from convs2s.decoding.parallel import Chunk
 from convs2s.decoding.streams import ChunkTranslator
 from convs2s.decoding.translate import LineTranslator
 from convs2s.files.text import read_lines, write_lines
+from tests.invariants.memory import peak_memory
 from tests.support import tiny
-from tests.support.memory import peak_memory
 from tests.support.processes import wait_for
 
 generator = random.Random(5)

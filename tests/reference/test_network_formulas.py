@@ -12,6 +12,8 @@ from torch import Tensor
 
 from convs2s.data.vocabulary import PADDING
 from convs2s.models.convs2s import ConvS2S
+from tests.reference.plain_convs2s import PlainConvS2S
+from tests.reference.plain_lstm import PlainLstm
 from tests.support.networks import (
     TYPES,
     assert_incremental_equals_full,
@@ -20,8 +22,6 @@ from tests.support.networks import (
     lstm,
     network,
 )
-from tests.support.plain_convs2s import PlainConvS2S
-from tests.support.plain_lstm import PlainLstm
 
 SOURCE = batch(9, 1, 5)
 READ = batch(5, 5, 5).roll(1, 1)

@@ -22,8 +22,8 @@ from convs2s.paper.phrase_states import (
     project_phrases,
     share_between,
 )
+from tests.reference.plain_lstm import PlainLstm
 from tests.support.documents import svg_texts
-from tests.support.plain_lstm import PlainLstm
 
 TEXTS = ("w1 w2 w3", "w1 w2", "w1 unheard", "w3 w2 w1", "w2 w1", "w3 w1")
 PHRASES = Phrases(

@@ -1,6 +1,6 @@
 """Updates against the papers' formulas: for each switch of a recipe, three updates by hand.
 
-The network by hand is tests/support/plain_convs2s.py, whose gradients autograd gives; what becomes
+The network by hand is tests/reference/plain_convs2s.py, whose gradients autograd gives; what becomes
 of them is written out here, in float64.
 """
 
@@ -22,8 +22,8 @@ from convs2s.training.data import TrainingData
 from convs2s.training.loading import LossInputs
 from convs2s.training.schedule import Moment
 from convs2s.training.update import Updater
+from tests.reference.plain_convs2s import PlainConvS2S, negative_log_likelihood
 from tests.support import tiny
-from tests.support.plain_convs2s import PlainConvS2S, negative_log_likelihood
 from tests.support.updates import make_update
 
 ROWS = np.arange(8)

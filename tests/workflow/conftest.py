@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 from snakemake.utils import available_cpu_count
 
-from tests.support.slurm import Slurm, running_slurm
+from tests.workflow.slurm import Slurm, running_slurm
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,7 @@ import pytest
 
 from tests.support.bare_python import bare_python, run_bare
 from tests.support.checkout import Checkout, Done
-from tests.support.deployment import make_repository, outer_workflow
+from tests.workflow.deployment import make_repository, outer_workflow
 
 # The configuration is YAML that pydantic checks: both come with Snakemake.
 PLANNING = ["snakemake"]

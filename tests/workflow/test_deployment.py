@@ -12,7 +12,7 @@ import yaml
 
 from convs2s import __version__
 from tests.support.checkout import Checkout
-from tests.support.deployment import (
+from tests.workflow.deployment import (
     TAG,
     URL,
     Repository,

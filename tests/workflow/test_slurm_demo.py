@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from convs2s.files.checksums import sha256
-from tests.support import cluster
 from tests.support.checkout import Checkout, check_out
-from tests.support.slurm import Slurm
+from tests.workflow import cluster
+from tests.workflow.slurm import Slurm
 
 pytestmark = [pytest.mark.slurm, pytest.mark.slow]
 

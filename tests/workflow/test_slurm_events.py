@@ -7,10 +7,10 @@ import pytest
 
 from convs2s.files.checksums import sha256
 from convs2s.files.text import write_lines
-from tests.support import cluster
 from tests.support.checkout import Checkout
-from tests.support.cluster import LOG, MODEL, TRAIN, running, submitted
-from tests.support.slurm import Slurm
+from tests.workflow import cluster
+from tests.workflow.cluster import LOG, MODEL, TRAIN, running, submitted
+from tests.workflow.slurm import Slurm
 
 pytestmark = [pytest.mark.slurm, pytest.mark.slow]
 

@@ -8,14 +8,14 @@ import pytest
 import yaml
 
 from tests.support.checkout import Checkout
-from tests.support.cluster import (
+from tests.workflow.cluster import (
     LOG,
     TRAIN,
     submit,
     submitted,
     training,
 )
-from tests.support.slurm import Slurm, running_slurm
+from tests.workflow.slurm import Slurm, running_slurm
 
 pytestmark = pytest.mark.slurm
 

@@ -15,9 +15,9 @@ from convs2s.files.tensors import load_tensors
 from convs2s.training.identity import TrainingJob
 from convs2s.training.run import train
 from tests.support import tiny
-from tests.support.cluster import LOG, MODEL, TRAIN, run, submitted, training
-from tests.support.slurm import Slurm
 from tests.support.together import start
+from tests.workflow.cluster import LOG, MODEL, TRAIN, run, submitted, training
+from tests.workflow.slurm import Slurm
 
 pytestmark = pytest.mark.slurm
 

@@ -12,8 +12,8 @@ from snakemake.utils import available_cpu_count
 from convs2s.files.tensors import load_tensors, save_tensors
 from tests.support import tiny
 from tests.support.checkout import Checkout, check_out
-from tests.support.cluster import run, set_up_profiles, submit, submitted
-from tests.support.slurm import ACCOUNT, Slurm
+from tests.workflow.cluster import run, set_up_profiles, submit, submitted
+from tests.workflow.slurm import ACCOUNT, Slurm
 
 pytestmark = pytest.mark.slurm
 

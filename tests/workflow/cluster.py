@@ -17,7 +17,7 @@ import yaml
 
 from tests.support import tiny
 from tests.support.checkout import Checkout, Done, check_out
-from tests.support.slurm import Slurm
+from tests.workflow.slurm import Slurm
 
 MODEL = "results/demo_en_fr/models/demo/seed1/model.safetensors"
 LOG = "results/logs/demo_en_fr/demo/seed1/train.log"
