@@ -1,12 +1,16 @@
 """docs/results.md and docs/short_run.md say what their ledgers say."""
 
+import sys
 from pathlib import Path
+from types import FrameType
 
 import pytest
 
+import convs2s
 from convs2s.cli.main import main
 from convs2s.config.load import load
 from convs2s.paper.ledger import read_ledger
+from convs2s.paper.tables import write_table
 from convs2s.scoring.bleu import decode_statistics
 from convs2s.scoring.significance import measured
 from tests.support.cells import cells
@@ -57,3 +61,36 @@ def test_published_length_ratios_are_those_of_the_sentences(root: Path) -> None:
             assert entry.scores["length_ratio"].score == lengths[0], entry.file
             stated += 1
     assert stated > 200
+
+
+def test_a_table_is_made_of_a_ledger_in_few_steps(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A reader who wants to know where a cell comes from reads no more functions than these."""
+    monkeypatch.chdir(root)
+    settings = load(root, {"scale": "multi30k_trained"})
+    measured = cells(settings, "table1")
+    package = str(Path(convs2s.__file__).parent)
+    called = set()
+
+    def note(frame: FrameType, event: str, argument: object) -> None:
+        code = frame.f_code
+        if event == "call" and code.co_filename.startswith(package):
+            called.add((code.co_filename, code.co_firstlineno, code.co_name))
+
+    sys.setprofile(note)
+    try:
+        write_table(
+            settings,
+            "table1",
+            cells=measured,
+            scores=[],
+            published="docs/results/multi30k_trained.ledger.jsonl",
+            failures={},
+            outputs=[tmp_path / "table1.md"],
+        )
+    finally:
+        sys.setprofile(None)
+    assert "59.51 ± 0.24 †" in (tmp_path / "table1.md").read_text("utf-8")
+    assert len(called) <= 50
+    assert len({file for file, _, _ in called}) <= 8

@@ -1,7 +1,7 @@
 """Updates against the papers' formulas: for each switch of a recipe, three updates by hand.
 
-The network by hand is tests/reference/plain_convs2s.py, whose gradients autograd gives; what becomes
-of them is written out here, in float64.
+The network by hand is tests/reference/plain_convs2s.py, whose gradients autograd gives. What
+becomes of them is written out here, in float64.
 """
 
 import math
