@@ -83,6 +83,8 @@ def test_it_is_measured_with_the_weights_that_are_exported(
     valid = TrainingData.read(task).valid
     updater = Updater(network, tiny.settings().training, seed=1, device="cpu")
     loss = updater.validate(valid, sources=permuted_sources(valid))
+    plain = math.exp(updater.validate(valid))
+    assert said["validation_perplexity"] == pytest.approx(plain, rel=1e-4)
     use = said["source_use"]
     assert use["permuted_perplexity"] == pytest.approx(math.exp(loss), abs=1e-3)
     assert use["perplexity"] == pytest.approx(said["validation_perplexity"], abs=1e-4)
