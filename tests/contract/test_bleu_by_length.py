@@ -63,7 +63,7 @@ def test_the_figure_has_both_curves_and_the_table_its_points(tmp_path: Path) -> 
     listed = [
         f"{number} ||| {text} ||| F= 0 ||| {score}"
         for number, line in enumerate(REFERENCES)
-        for text, score in (("z", -1), (line, -2), ("z", -3))
+        for text, score in ((line, -2), ("z", -1), (line, -3))
     ]
     write_lines(files["baseline"], listed)
     outputs = [tmp_path / "figure.svg", tmp_path / "figure.pdf"]

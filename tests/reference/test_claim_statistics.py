@@ -51,7 +51,7 @@ def test_seeds_of_two_models_by_welchs_test(
     verdict: str,
 ) -> None:
     found = entries(demo, BASE, base), entries(demo, NO_SOURCE, other)
-    result = finding(demo, better(BASE, NO_SOURCE, **stated), *found)
+    result = finding(demo, better(BASE, NO_SOURCE, "bleu", **stated), *found)
     assert (result.verdict, result.test, result.tests) == (verdict, claims.RUNS, 1)
     assert result.value == pytest.approx(np.mean(base) - np.mean(other))
     whole = stats.ttest_ind(base, other, equal_var=False).confidence_interval()

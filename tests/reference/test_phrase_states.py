@@ -30,7 +30,7 @@ PHRASES = Phrases(
     title="Word order",
     source="this test",
     language="en",
-    meanings=(TEXTS[:3], TEXTS[3:]),
+    meanings=(tuple(TEXTS[:3]), tuple(TEXTS[3:])),
 )
 HEADER = {"task": "tiny", "model": "lstm", "run": "seed1", "scale": "demo"}
 PAIRS_OF_EIGHT = [0] * 8 + [1] * 8
