@@ -218,7 +218,11 @@ def _gpu() -> str:
 
 @contextmanager
 def held_device(
-    name: str, *, gpus: int = 1, workers: int = 1, waits: bool = True
+    name: str,
+    *,
+    gpus: int = 1,
+    workers: int = 1,
+    waits: bool = True,
 ) -> Iterator[str]:
     """Hold ``gpus`` free GPUs while the block runs; yield the device as ``pick_device`` does.
 
@@ -266,7 +270,12 @@ def lock_folder() -> Path:
 
 
 @contextmanager
-def own_gpus(present: int, wanted: int, *, waits: bool = True) -> Iterator[list[str]]:
+def own_gpus(
+    present: int,
+    wanted: int,
+    *,
+    waits: bool = True,
+) -> Iterator[list[str]]:
     """Hold GPUs while the block runs; yield their names.
 
     Each GPU is held by a lock on a file in ``lock_folder``. The kernel releases the lock when this
@@ -344,7 +353,10 @@ def _make_lock_folder(folder: Path) -> None:
 
 
 def _lock_free_gpus(
-    visible: Sequence[str], count: int, folder: Path, locks: ExitStack
+    visible: Sequence[str],
+    count: int,
+    folder: Path,
+    locks: ExitStack,
 ) -> list[str]:
     """Lock up to ``count`` GPUs that no other process holds; return their names.
 

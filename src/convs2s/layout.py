@@ -16,7 +16,12 @@ class TaskFolder:
 
     path: str  # the folder, such as ``results/demo_en_fr``
 
-    def text(self, stage: str, part: str, side: str) -> str:
+    def text(
+        self,
+        stage: str,
+        part: str,
+        side: str,
+    ) -> str:
         """Return the file of one side of a part of the corpus.
 
         Args:

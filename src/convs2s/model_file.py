@@ -98,7 +98,9 @@ class ModelDescription(Section):
 
 
 def save_model(
-    path: Path, weights: Mapping[str, "Tensor"], description: ModelDescription
+    path: Path,
+    weights: Mapping[str, "Tensor"],
+    description: ModelDescription,
 ) -> None:
     """Write a model file."""
     import torch
@@ -157,7 +159,11 @@ def load_model(path: Path, device: str = "cpu") -> tuple["Network", ModelDescrip
     return model.eval(), description
 
 
-def _whole_description(path: Path, weights: Fields, fields: Fields) -> ModelDescription:
+def _whole_description(
+    path: Path,
+    weights: Fields,
+    fields: Fields,
+) -> ModelDescription:
     """Return the description of a model with its shortlist, and check that the weights fit it.
 
     This takes the arrays of the shortlist out of ``weights`` (tensors or arrays), so that only the
@@ -183,7 +189,10 @@ def _whole_description(path: Path, weights: Fields, fields: Fields) -> ModelDesc
 
 
 def _shortlist(
-    path: Path, weights: Fields, sizes: tuple[int, int], frequent: int
+    path: Path,
+    weights: Fields,
+    sizes: tuple[int, int],
+    frequent: int,
 ) -> Shortlist:
     """Take the arrays of the shortlist out of the weights (tensors or arrays), and check them.
 
@@ -216,7 +225,9 @@ def _shortlist(
 
 
 def check_weights(
-    weights: Mapping[str, "Tensor"], network: "Network", name: str
+    weights: Mapping[str, "Tensor"],
+    network: "Network",
+    name: str,
 ) -> None:
     """Check that weights are finite, and have the names and shapes of a network's parameters.
 

@@ -245,7 +245,12 @@ def whole_parser() -> ArgumentParser:
 class HelpWithExamples(HelpFormatter):
     """Wraps a description into lines, and leaves a text as it is if it already has line breaks."""
 
-    def _fill_text(self, text: str, width: int, indent: str) -> str:
+    def _fill_text(
+        self,
+        text: str,
+        width: int,
+        indent: str,
+    ) -> str:
         return text if "\n" in text else super()._fill_text(text, width, indent)
 
 

@@ -39,7 +39,11 @@ PREPARATION = PreparationRecipes.model_fields["test"].default
 """The default of ``--preparation``: the preparation of test sets."""
 
 
-def add_commands(parser: ArgumentParser, metavar: str, commands: Commands) -> None:
+def add_commands(
+    parser: ArgumentParser,
+    metavar: str,
+    commands: Commands,
+) -> None:
     """Add commands to a parser, one of which a user has to name; the usage calls it ``metavar``."""
     parsers = parser.add_subparsers(required=True, metavar=metavar)
     for name, (add_options, text) in commands.items():
@@ -49,13 +53,20 @@ def add_commands(parser: ArgumentParser, metavar: str, commands: Commands) -> No
 
 
 def add_file(
-    command: _ActionsContainer, name: str, meaning: str, **settings: Any
+    command: _ActionsContainer,
+    name: str,
+    meaning: str,
+    **settings: Any,
 ) -> None:
     """Add an argument that is a path; ``settings`` are further arguments of ``add_argument``."""
     command.add_argument(name, type=Path, help=meaning, **settings)
 
 
-def add_flag(command: _ActionsContainer, name: str, meaning: str) -> None:
+def add_flag(
+    command: _ActionsContainer,
+    name: str,
+    meaning: str,
+) -> None:
     """Add an option without a value, which is False unless it is given."""
     command.add_argument(name, action="store_true", help=meaning)
 
@@ -72,7 +83,11 @@ def add_device(command: ArgumentParser) -> None:
     command.set_defaults(device=default)
 
 
-def add_choice(command: ArgumentParser, name: str, shown_default: str) -> None:
+def add_choice(
+    command: ArgumentParser,
+    name: str,
+    shown_default: str,
+) -> None:
     """Add an option whose choices and help are those of the key ``name`` of config.yaml.
 
     Its default is None, so that the command can tell whether it was given. The help shows
@@ -131,7 +146,9 @@ def add_tokenized(command: ArgumentParser) -> None:
 
 
 def add_section(
-    command: ArgumentParser, section: type[Section], without: Collection[str] = ()
+    command: ArgumentParser,
+    section: type[Section],
+    without: Collection[str] = (),
 ) -> None:
     """Add an option for each setting of a section, with the setting's description and default.
 

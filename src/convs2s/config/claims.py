@@ -116,7 +116,11 @@ class Claim(Section):
         yield from self.phrases
 
 
-def row_index(cell: CellName, tables: Mapping[str, Table], where: str) -> int:
+def row_index(
+    cell: CellName,
+    tables: Mapping[str, Table],
+    where: str,
+) -> int:
     """Return the index of a cell's row in its table, from 0.
 
     Raises:
@@ -140,7 +144,11 @@ def row_index(cell: CellName, tables: Mapping[str, Table], where: str) -> int:
     return found[0]
 
 
-def check_claim(claim: Claim, tables: Mapping[str, Table], where: str) -> None:
+def check_claim(
+    claim: Claim,
+    tables: Mapping[str, Table],
+    where: str,
+) -> None:
     """Check that a claim names cells that have values, or says why it names none.
 
     Raises:
@@ -173,7 +181,11 @@ def check_claim(claim: Claim, tables: Mapping[str, Table], where: str) -> None:
             )
 
 
-def _row_with_value(cell: CellName, tables: Mapping[str, Table], where: str) -> Row:
+def _row_with_value(
+    cell: CellName,
+    tables: Mapping[str, Table],
+    where: str,
+) -> Row:
     """Return a cell's row after checking that the cell has a value.
 
     A row of kind cited needs a printed number; a row of kind ours needs a measure.

@@ -42,7 +42,12 @@ _EXPECTED: Mapping[Registry, tuple[str, Sequence[str]]] = {
 }
 
 
-def export_extensions(files: Iterable[str], root: Path, *, add: bool = False) -> None:
+def export_extensions(
+    files: Iterable[str],
+    root: Path,
+    *,
+    add: bool = False,
+) -> None:
     """Write the paths of extensions into the environment of this process and its children.
 
     Relative paths start at ``root``. With ``add``, the files are added to those that were exported
@@ -99,7 +104,10 @@ def added(registry: Registry, built_in: Collection[str]) -> dict[str, object]:
 
 
 def check_added(
-    where: str, registry: Registry, name: str | None, built_in: Collection[str] = ()
+    where: str,
+    registry: Registry,
+    name: str | None,
+    built_in: Collection[str] = (),
 ) -> Any:
     """Return the value that an extension adds under a name.
 

@@ -197,7 +197,12 @@ class _Files:
             for name, entry in entries.items()
         }
 
-    def place(self, kind: str, file: str, name: str) -> str:
+    def place(
+        self,
+        kind: str,
+        file: str,
+        name: str,
+    ) -> str:
         """Return the beginning of messages about an entry.
 
         It is ``file``, and for an entry with overrides also the file or flag that states them.
@@ -207,14 +212,24 @@ class _Files:
         return f"{file} (with the overrides of {self.overrides_from})"
 
     def validated(
-        self, section: type[S], entry: Values, kind: str, file: str, name: str
+        self,
+        section: type[S],
+        entry: Values,
+        kind: str,
+        file: str,
+        name: str,
     ) -> S:
         """Return an entry, with its overrides merged in, as an object of its class."""
         # Overrides that Snakemake read may have texts for numbers, truth values and null.
         lax = self.has_texts and bool(self.overrides.get(kind))
         return validated(section, entry, self.place(kind, file, name), lax=lax)
 
-    def named(self, section: type[S], file: str, kind: str = "") -> dict[str, S]:
+    def named(
+        self,
+        section: type[S],
+        file: str,
+        kind: str = "",
+    ) -> dict[str, S]:
         """Return the sections of a file by their names, with the overrides of ``kind``, if any."""
         entries = self.overridden(kind, self.entries(file))
         return {
@@ -224,7 +239,9 @@ class _Files:
 
 
 def _read_options(
-    root: Path, given: Mapping[str, object] | None, given_by: str | None
+    root: Path,
+    given: Mapping[str, object] | None,
+    given_by: str | None,
 ) -> tuple[Options, dict[str, str]]:
     """Return the options, and the file or flag that states each key of them."""
     stated: Values = {}
@@ -305,7 +322,11 @@ def _read_tasks(files: _Files, scale: Scale) -> dict[str, Task]:
     return tasks
 
 
-def _with_shared_text(entries: Entries, name: str, place: str) -> Values:
+def _with_shared_text(
+    entries: Entries,
+    name: str,
+    place: str,
+) -> Values:
     """Return a task's entry with the keys that it shares with the task that ``text`` names.
 
     Raises:
@@ -334,7 +355,9 @@ def _with_shared_text(entries: Entries, name: str, place: str) -> Values:
 
 
 def _read_models(
-    files: _Files, scale: Scale, paper: Mapping[str, Table]
+    files: _Files,
+    scale: Scale,
+    paper: Mapping[str, Table],
 ) -> tuple[dict[str, ModelSettings], Scale]:
     """Return all models, and the scale with small versions of models as their stand-ins.
 
@@ -365,7 +388,10 @@ def _read_models(
 
 
 def _extended(
-    entries: Entries, name: str, file: str, below: Sequence[str] = ()
+    entries: Entries,
+    name: str,
+    file: str,
+    below: Sequence[str] = (),
 ) -> Values:
     """Return a model's entry merged into the entries that it extends.
 

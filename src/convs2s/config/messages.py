@@ -33,7 +33,13 @@ _WORDS = {
 }
 
 
-def validated(section: type[S], stated: object, where: str, *, lax: bool = False) -> S:
+def validated(
+    section: type[S],
+    stated: object,
+    where: str,
+    *,
+    lax: bool = False,
+) -> S:
     """Return the content of a file, or of a part of it, as an object of its class.
 
     ``lax``: texts may stand for numbers, truth values and null, as Snakemake leaves some of them as
@@ -54,7 +60,11 @@ def validated(section: type[S], stated: object, where: str, *, lax: bool = False
         raise UserError(f"{where}: {error}") from None
 
 
-def unknown(noun: str, name: object, known: Iterable[object]) -> str:
+def unknown(
+    noun: str,
+    name: object,
+    known: Iterable[object],
+) -> str:
     """Return the text "unknown task 'dmeo'; did you mean 'demo'?".
 
     If no known name is similar, the text lists the known names instead.
@@ -71,7 +81,10 @@ def unknown(noun: str, name: object, known: Iterable[object]) -> str:
 
 
 def check_known(
-    where: str, noun: str, name: str | None, known: Collection[str]
+    where: str,
+    noun: str,
+    name: str | None,
+    known: Collection[str],
 ) -> None:
     """Check that a name is known; None is not checked.
 

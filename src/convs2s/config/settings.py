@@ -154,7 +154,10 @@ class Settings:
         return _named(self.models, "model", name)
 
     def effective(
-        self, task_name: str, model: str | None = None, decoding: str | None = None
+        self,
+        task_name: str,
+        model: str | None = None,
+        decoding: str | None = None,
     ) -> dict[str, Values]:
         """Return all settings that apply to a task, as ``convs2s config --task`` prints them.
 
@@ -174,7 +177,12 @@ class Settings:
             ),
         }
 
-    def check_names(self, where: str, noun: str, *names: str | None) -> None:
+    def check_names(
+        self,
+        where: str,
+        noun: str,
+        *names: str | None,
+    ) -> None:
         """Check that names that the configuration states are known; None is not checked.
 
         ``noun`` says what they are the names of: task, model, decoding, phrases or table.
@@ -197,7 +205,11 @@ def _with_name(name: str, section: Section) -> Values:
     return {"name": name, **section.model_dump(mode="json")}
 
 
-def _named(known: Mapping[str, T], noun: str, name: str) -> T:
+def _named(
+    known: Mapping[str, T],
+    noun: str,
+    name: str,
+) -> T:
     if name not in known:
         raise UserError(unknown(noun, name, known))
     return known[name]
@@ -279,7 +291,11 @@ def _check_scale(where: str, settings: Settings) -> None:
 
 
 def _check_run(
-    where: str, task: Task | None, model: str, decoding: str | None, settings: Settings
+    where: str,
+    task: Task | None,
+    model: str,
+    decoding: str | None,
+    settings: Settings,
 ) -> None:
     """Check that a model and a decoding exist, and fit each other and the task.
 
@@ -304,7 +320,11 @@ def _check_run(
         )
 
 
-def _check_task(where: str, task: Task, settings: Settings) -> None:
+def _check_task(
+    where: str,
+    task: Task,
+    settings: Settings,
+) -> None:
     source, target = task.language_pair
     if source == target:
         raise UserError(
@@ -354,7 +374,11 @@ def _check_vocabulary(where: str, task: Task) -> None:
         )
 
 
-def _check_corpus(where: str, task: Task, settings: Settings) -> None:
+def _check_corpus(
+    where: str,
+    task: Task,
+    settings: Settings,
+) -> None:
     """Check the files of a task's corpus.
 
     All pairs of a test set must have the same number of references. Every reference to a file must
@@ -385,14 +409,24 @@ def _check_corpus(where: str, task: Task, settings: Settings) -> None:
             check_known(where, "file", reference, title_files)
 
 
-def _check_tuning(where: str, task: Task, decoding: str, settings: Settings) -> None:
+def _check_tuning(
+    where: str,
+    task: Task,
+    decoding: str,
+    settings: Settings,
+) -> None:
     """Check that the task has the set on which a decoding's length penalty is tuned, if any."""
     development = settings.scale.development_set(task, settings.decodings[decoding])
     tuned_on = f"{where}: length_penalty.tuned_on of '{decoding}'"
     check_known(tuned_on, "set", development, task.development_sets())
 
 
-def _check_row(where: str, row: Row, table: Table, settings: Settings) -> None:
+def _check_row(
+    where: str,
+    row: Row,
+    table: Table,
+    settings: Settings,
+) -> None:
     columns = [column.key for column in table.columns]
     for part in ("paper", "v1", "best_run", "measures"):
         for key in getattr(row, part):

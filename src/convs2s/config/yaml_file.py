@@ -89,7 +89,11 @@ def read_yaml(path: Path, name: str) -> object:
         ) from None
 
 
-def _check(node: yaml.Node, depth: int, sizes: dict[yaml.Node, int]) -> int:
+def _check(
+    node: yaml.Node,
+    depth: int,
+    sizes: dict[yaml.Node, int],
+) -> int:
     """Return the number of values of a node if each alias were written out.
 
     The number is limited because a small file with aliases of aliases can stand for billions of

@@ -107,7 +107,9 @@ def levels(stages: Iterable[Stage]) -> Iterator[tuple[Stage, float, float]]:
 
 
 def budgets(
-    settings: Settings, names: Sequence[str], cells: Sequence[Cell]
+    settings: Settings,
+    names: Sequence[str],
+    cells: Sequence[Cell],
 ) -> list[Budget]:
     """Return the budgets of tasks.
 
@@ -254,7 +256,11 @@ def _bytes(file: FileReference, settings: Settings) -> int | None:
 
 
 def _preparation(
-    settings: Settings, task: Task, pairs: int, *, with_text: bool
+    settings: Settings,
+    task: Task,
+    pairs: int,
+    *,
+    with_text: bool,
 ) -> Iterator[Stage]:
     """Yield the stages that prepare a task, up to its token stores and word alignments.
 
@@ -301,7 +307,10 @@ def _hours(count: int, rate: CostFigure) -> float:
 
 
 def _trainings(
-    settings: Settings, name: str, cells: Iterable[Cell], pairs: int | None
+    settings: Settings,
+    name: str,
+    cells: Iterable[Cell],
+    pairs: int | None,
 ) -> list[TrainingCost]:
     """Return the costs of a task's trainings: those for its headline and those for its cells."""
     task = settings.tasks[name]

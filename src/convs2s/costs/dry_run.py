@@ -79,7 +79,11 @@ class DryRun:
 
 
 def dry_run(
-    command: Sequence[str], asked: str, targets: Sequence[str], *, limits_cores: bool
+    command: Sequence[str],
+    asked: str,
+    targets: Sequence[str],
+    *,
+    limits_cores: bool,
 ) -> list[str]:
     """Return the command line of a dry run, made from that of the present run.
 
@@ -125,7 +129,11 @@ class _Job:
         self.resources |= _RESOURCE.findall(values.get("resources", ""))
 
 
-def parse_plan(text: str, local: Collection[str], translations: int | None) -> DryRun:
+def parse_plan(
+    text: str,
+    local: Collection[str],
+    translations: int | None,
+) -> DryRun:
     """Parse the jobs that Snakemake's dry run prints.
 
     Args:
@@ -156,7 +164,9 @@ def parse_plan(text: str, local: Collection[str], translations: int | None) -> D
 
 
 def _group_request(
-    name: str, jobs: Sequence[_Job], translations: int | None
+    name: str,
+    jobs: Sequence[_Job],
+    translations: int | None,
 ) -> Request:
     """Return the request of a group, with its resources added up as Snakemake does it.
 

@@ -57,7 +57,9 @@ class PaperCosts:
 
 
 def costs(
-    settings: Settings, cells: Mapping[str, Sequence[Cell]], benchmarks: Path
+    settings: Settings,
+    cells: Mapping[str, Sequence[Cell]],
+    benchmarks: Path,
 ) -> PaperCosts:
     """Return the costs of tables and figures.
 
@@ -154,7 +156,12 @@ class Expectation:
             text, model, epochs
         )
 
-    def _by_tokens(self, task: str, model: str, epochs: float) -> Hours | None:
+    def _by_tokens(
+        self,
+        task: str,
+        model: str,
+        epochs: float,
+    ) -> Hours | None:
         """Return the hours of a number of epochs, at the median rate of networks of the same kind.
 
         They are hours of the kind of device, GPUs or cores, that most of these trainings ran on.
@@ -185,7 +192,12 @@ class Expectation:
             return Hours(gpus=to_read / statistics.median(per_gpu_hour))
         return Hours(cores=to_read / statistics.median(per_core_hour))
 
-    def _by_another_model(self, text: str, model: str, epochs: float) -> Hours | None:
+    def _by_another_model(
+        self,
+        text: str,
+        model: str,
+        epochs: float,
+    ) -> Hours | None:
         """Return the hours by the first measured model of this kind in config/costs.yaml."""
         models = self._settings.models
         for known in self._settings.costs.trainings:
@@ -224,7 +236,9 @@ def _trainings(settings: Settings, cells: Iterable[Cell]) -> list[Training]:
 
 
 def _benchmarks_of(
-    settings: Settings, cells: Iterable[Cell], folder: Path
+    settings: Settings,
+    cells: Iterable[Cell],
+    folder: Path,
 ) -> Iterator[Path]:
     """Yield the existing benchmark files of the jobs that make cells' scores from their models."""
     for cell in cells:
@@ -243,7 +257,9 @@ def _benchmarks_of(
 
 
 def _all_benchmarks(
-    settings: Settings, cells: Mapping[str, Sequence[Cell]], folder: Path
+    settings: Settings,
+    cells: Mapping[str, Sequence[Cell]],
+    folder: Path,
 ) -> set[Path]:
     """Return the benchmark files of all jobs, except trainings and the jobs of tasks without cells.
 

@@ -31,7 +31,10 @@ _MICRO_BATCH_TOKENS = 4000  # for recipes that do not limit the tokens of a micr
 
 
 def training_memory(
-    recipe: Recipe, parameters: int, target_types: int, gpus: int
+    recipe: Recipe,
+    parameters: int,
+    target_types: int,
+    gpus: int,
 ) -> int:
     """Return the bytes of main memory that all workers of a training take on one node.
 
@@ -49,7 +52,12 @@ def training_memory(
     return _PROCESS_BYTES + numbers * FLOAT_BYTES
 
 
-def requested_memory(settings: Settings, name: str, model: str, gpus: int) -> int:
+def requested_memory(
+    settings: Settings,
+    name: str,
+    model: str,
+    gpus: int,
+) -> int:
     """Return the megabytes of memory that a training requests on each of its nodes.
 
     ``gpus`` is the number of GPUs of a node. The vocabularies are assumed to have the largest size

@@ -81,7 +81,10 @@ def minutes(time: str) -> float:
 
 
 def refusals(
-    request: Request, cluster: Cluster, *, chooses_partition: bool = False
+    request: Request,
+    cluster: Cluster,
+    *,
+    chooses_partition: bool = False,
 ) -> list[str]:
     """Return why a request can never run on a cluster, and the options that would allow it.
 
@@ -122,7 +125,11 @@ def refusals(
     return fewest
 
 
-def _misfits(request: Request, name: str, partition: Sequence[Nodes]) -> list[str]:
+def _misfits(
+    request: Request,
+    name: str,
+    partition: Sequence[Nodes],
+) -> list[str]:
     """Return why the partition ``name`` can never grant a request; an empty list if it can."""
     resource = f"--set-resources {request.rule}"
     model, gpus = _gpus_per_node(request)

@@ -45,7 +45,10 @@ class Estimate(NamedTuple):
 
 
 def estimate(
-    work: Work, known: KnownTraining, gpu: GpuRates, costs: Costs
+    work: Work,
+    known: KnownTraining,
+    gpu: GpuRates,
+    costs: Costs,
 ) -> Estimate | None:
     """Return the estimate for a training on a GPU; None if the GPU lacks the recipe's precision.
 
@@ -63,7 +66,10 @@ def estimate(
 
 
 def _seconds_per_token(
-    work: Work, gpu: GpuRates, costs: Costs, precision: str
+    work: Work,
+    gpu: GpuRates,
+    costs: Costs,
+    precision: str,
 ) -> float:
     """Return the seconds for each target token of an update on a single GPU."""
     recipe = work.recipe

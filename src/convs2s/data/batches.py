@@ -120,7 +120,10 @@ def sort_by_length(order: Order, lengths: "Lengths") -> Order:
 
 
 def cut(
-    order: _Rows, lengths: "Lengths", sentences: int | None, tokens: int | None
+    order: _Rows,
+    lengths: "Lengths",
+    sentences: int | None,
+    tokens: int | None,
 ) -> list[_Rows]:
     """Cut ``order`` into runs of at most ``sentences`` rows and ``tokens`` padded tokens.
 
@@ -137,7 +140,9 @@ def cut(
 
 
 def cut_starts(
-    lengths: "Lengths", sentences: int | None, tokens: int | None
+    lengths: "Lengths",
+    sentences: int | None,
+    tokens: int | None,
 ) -> Indices:
     """Cut consecutive rows into runs greedily, and return the index at which each run starts.
 

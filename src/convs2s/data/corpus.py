@@ -99,7 +99,11 @@ def extract_corpus(text: RawText, output: Sides) -> int:
         return _write_pairs(pairs, source, target)
 
 
-def _write_pairs(pairs: Iterable[LinePair], source: Path, target: Path) -> int:
+def _write_pairs(
+    pairs: Iterable[LinePair],
+    source: Path,
+    target: Path,
+) -> int:
     """Write line pairs to one file per side, close both files, and return the number of pairs."""
     count = 0
     with open_text(source) as source_stream, open_text(target) as target_stream:
@@ -111,7 +115,11 @@ def _write_pairs(pairs: Iterable[LinePair], source: Path, target: Path) -> int:
 
 
 def prepare_training_text(
-    text: RawText, *, sides: Sides, report: Path, **filtering: Any
+    text: RawText,
+    *,
+    sides: Sides,
+    report: Path,
+    **filtering: Any,
 ) -> None:
     """Write the training text of a corpus, tokenized and filtered, and the report of the filter.
 
@@ -135,7 +143,11 @@ def split_training_text(text: RawText, *, parts: Sequence[Sides]) -> int:
 
 
 def join_training_text(
-    *, parts: Sequence[Sides], reports: Sequence[Path], sides: Sides, report: Path
+    *,
+    parts: Sequence[Sides],
+    reports: Sequence[Path],
+    sides: Sides,
+    report: Path,
 ) -> None:
     """Join the filtered parts of the training text, and add up their reports.
 
@@ -163,7 +175,12 @@ def extract_reference(text: RawText, output: Path) -> int:
     return write_lines(output, (reference for _, reference in pairs))
 
 
-def cut_text(*, source: Path, target: Path, outputs: Sequence[Sides]) -> int:
+def cut_text(
+    *,
+    source: Path,
+    target: Path,
+    outputs: Sequence[Sides],
+) -> int:
     """Cut two parallel files into parts with nearly the same number of lines.
 
     The parts in their order, joined end to end, are the input. No part appears before all parts are
@@ -215,7 +232,10 @@ def _read_pairs(pairs: Iterable[FileNamePair], files: LocalFiles) -> Iterator[Li
 
 
 def _check_same_ids(
-    source: Segment, target: Segment, number: int, names: tuple[str, str]
+    source: Segment,
+    target: Segment,
+    number: int,
+    names: tuple[str, str],
 ) -> None:
     """Raise a UserError if the N-th segments of two files, called ``names``, have different ids."""
     if source.is_beside(target):

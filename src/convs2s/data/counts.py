@@ -18,7 +18,11 @@ CountsRow = tuple[str, int, int]
 
 
 def count_pairs(
-    *, train: Path, valid: Path, table: Path, metadata: CorpusMetadata
+    *,
+    train: Path,
+    valid: Path,
+    table: Path,
+    metadata: CorpusMetadata,
 ) -> None:
     """Write a table of the pairs in the filter's reports of the training and the validation text.
 
@@ -60,7 +64,9 @@ def count_pairs(
 
 
 def counts_table(
-    title: str, stand_in: str | None, rows: Iterable[CountsRow]
+    title: str,
+    stand_in: str | None,
+    rows: Iterable[CountsRow],
 ) -> list[str]:
     """Return the lines of a table with its title.
 

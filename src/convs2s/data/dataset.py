@@ -64,7 +64,12 @@ def read_description(path: Path) -> StoreDescription:
     return validated(StoreDescription, read_json(path), str(path))
 
 
-def learn_bpe(*, words: Sequence[Path], output: Path, merges: int) -> None:
+def learn_bpe(
+    *,
+    words: Sequence[Path],
+    output: Path,
+    merges: int,
+) -> None:
     """Learn BPE codes from tables of word counts, and write them.
 
     ``words`` are the tables of both sides for joint codes, or else the table of one side.
@@ -118,7 +123,9 @@ def frequent_tokens(counts: Iterable[tuple[str, int]], threshold: int) -> set[st
 
 
 def line_encoder(
-    codes: Path | None, table: Path, settings: VocabularySettings
+    codes: Path | None,
+    table: Path,
+    settings: VocabularySettings,
 ) -> Callable[[str], list[int]]:
     """Return a function that turns a line of words into the indices of its tokens and ``</s>``.
 
@@ -217,7 +224,11 @@ def binarize(
 
 
 def count_dataset(
-    *, train: Path, valid: Path, table: Path, most_tokens: int | None
+    *,
+    train: Path,
+    valid: Path,
+    table: Path,
+    most_tokens: int | None,
 ) -> None:
     """Write a table of how many pairs the token stores contain, and how many were too long.
 

@@ -32,7 +32,11 @@ _ABOUT = re.compile(
 _TAG_OF_TEXT = re.compile(r"</?(?:title|description)>")
 
 
-def read_field(lines: Iterable[str], field: str, name: str) -> Iterator[str]:
+def read_field(
+    lines: Iterable[str],
+    field: str,
+    name: str,
+) -> Iterator[str]:
     """Yield a field of each JSON object as one line of text.
 
     Each of the ``lines`` is a JSON object. Runs of blanks in the text become single spaces.
@@ -89,7 +93,9 @@ def read_field(lines: Iterable[str], field: str, name: str) -> Iterator[str]:
 
 
 def read_columns(
-    lines: Iterable[str], columns: Sequence[str], name: str
+    lines: Iterable[str],
+    columns: Sequence[str],
+    name: str,
 ) -> Iterator[tuple[str, ...]]:
     """Yield the values of ``columns`` in each row of a tab-separated table.
 

@@ -61,7 +61,9 @@ class Vocabulary:
 
 
 def most_frequent(
-    counts: Iterable[tuple[str, int]], size: int | None, minimum_count: int = 1
+    counts: Iterable[tuple[str, int]],
+    size: int | None,
+    minimum_count: int = 1,
 ) -> list[tuple[str, int]]:
     """Return the most frequent types and their counts, sorted by falling count.
 

@@ -34,7 +34,11 @@ class AttentionMap:
         return {"source": self.source, "target": self.target, "weights": weights}
 
 
-def attention_of(model: Path, translations: Path, line: int) -> AttentionMap:
+def attention_of(
+    model: Path,
+    translations: Path,
+    line: int,
+) -> AttentionMap:
     """Return the attention for one line of a decoded test set.
 
     The attention is computed in a forward pass over the line's source and output. ``translations``
@@ -65,7 +69,9 @@ def attention_of(model: Path, translations: Path, line: int) -> AttentionMap:
 
 
 def attention_map(
-    attention_by_network: Sequence[Tensor], source: Sequence[str], target: Sequence[str]
+    attention_by_network: Sequence[Tensor],
+    source: Sequence[str],
+    target: Sequence[str],
 ) -> AttentionMap:
     """Join the attention of several networks for one sentence.
 
@@ -79,7 +85,9 @@ def attention_map(
 
 @torch.inference_mode()
 def layer_attention(
-    network: Network, source: Sequence[int], target: Sequence[int]
+    network: Network,
+    source: Sequence[int],
+    target: Sequence[int],
 ) -> Tensor:
     """Return the attention (layers, n, m) of each layer of a network that is forced to a target.
 

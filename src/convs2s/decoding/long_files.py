@@ -120,7 +120,10 @@ def translate_long_file(
 
 
 def identity_of(
-    models: Sequence[Path], settings: DecodingSettings, device: str, **others: object
+    models: Sequence[Path],
+    settings: DecodingSettings,
+    device: str,
+    **others: object,
 ) -> dict[str, object]:
     """Return everything that the translations' bytes depend on, by name.
 
@@ -161,7 +164,10 @@ class GrowingOutput:
     """An output that can be resumed. ``done`` lines of the input are complete in it."""
 
     def __init__(
-        self, path: Path, part: BinaryIO, identity: Mapping[str, object]
+        self,
+        path: Path,
+        part: BinaryIO,
+        identity: Mapping[str, object],
     ) -> None:
         """Resume after the last complete chunk, or start over if the identity differs.
 

@@ -29,14 +29,22 @@ _translate: Callable[[Chunk], str]
 """Translates the chunks of a worker process; `_start` sets it."""
 
 
-def in_chunks(lines: Iterable[str], size: int, done: int = 0) -> Iterator[Chunk]:
+def in_chunks(
+    lines: Iterable[str],
+    size: int,
+    done: int = 0,
+) -> Iterator[Chunk]:
     """Number lines from 1, and yield those after the first ``done`` in chunks of ``size``."""
     rest = islice(enumerate(lines, start=1), done, None)
     while chunk := list(islice(rest, size)):
         yield chunk
 
 
-def sentences_per_batch(count: int, threads: int, limit: int) -> int:
+def sentences_per_batch(
+    count: int,
+    threads: int,
+    limit: int,
+) -> int:
     """Return the number of sentences in a batch, at most ``limit``.
 
     It is ``limit`` if ``count`` sentences are enough to give each thread such a batch. Otherwise
@@ -94,7 +102,9 @@ def search_in_threads(
 
 
 def translate_chunks(
-    translate: Callable[[Chunk], str], chunks: Iterable[Chunk], workers: int
+    translate: Callable[[Chunk], str],
+    chunks: Iterable[Chunk],
+    workers: int,
 ) -> Generator[tuple[int, str], None, None]:
     """Translate chunks in ``workers`` processes.
 

@@ -25,7 +25,11 @@ class _Lines:
 
 
 def progress(
-    unit: str, total: int | None = None, *, done: int = 0, silent: bool = False
+    unit: str,
+    total: int | None = None,
+    *,
+    done: int = 0,
+    silent: bool = False,
 ) -> "tqdm[Never]":
     """Return a progress bar on the standard error.
 

@@ -103,7 +103,11 @@ class PairScorer:
     """One model, or several as an ensemble, that scores given translations."""
 
     def __init__(
-        self, ensemble: Ensemble, description: ModelDescription, device: str, form: Form
+        self,
+        ensemble: Ensemble,
+        description: ModelDescription,
+        device: str,
+        form: Form,
     ) -> None:
         """Use models that are loaded. ``form`` is the form of the lines of both sides.
 
@@ -253,7 +257,11 @@ def _batches(units: Sequence[_Unit]) -> Iterator[list[_Unit]]:
 
 
 @torch.inference_mode()
-def log_probabilities(ensemble: Ensemble, source: Tensor, target: Tensor) -> Tensor:
+def log_probabilities(
+    ensemble: Ensemble,
+    source: Tensor,
+    target: Tensor,
+) -> Tensor:
     """Return the log-probabilities (B, K) of the targets (B, K, n) of the sources (B, m).
 
     Each row of indices ends in ``</s>`` and is padded on the right. A row may be all padding; its
@@ -317,7 +325,9 @@ def score_groups(
 
 
 def _with_sources(
-    sources: Iterable[str], groups: Iterable[Group], read: Callable[[str], str]
+    sources: Iterable[str],
+    groups: Iterable[Group],
+    read: Callable[[str], str],
 ) -> Iterator[GivenTargets]:
     """Yield the source of each group of hypotheses together with their texts.
 
@@ -345,7 +355,12 @@ def _with_sources(
         yield GivenTargets(source, targets)
 
 
-def list_n_best(translator: LineTranslator, *, source: Path, output: Path) -> None:
+def list_n_best(
+    translator: LineTranslator,
+    *,
+    source: Path,
+    output: Path,
+) -> None:
     """Translate a file of raw text to an n-best list of all hypotheses that the search finishes.
 
     The texts in the list are words separated by blanks, as tokenized BLEU reads them. Unknown words

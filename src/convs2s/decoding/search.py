@@ -83,7 +83,9 @@ def beam_search(
 
 
 def _search_alone(
-    ensemble: OnnxEnsemble, source: Indices, settings: DecodingSettings
+    ensemble: OnnxEnsemble,
+    source: Indices,
+    settings: DecodingSettings,
 ) -> list[Hypothesis]:
     """Search for one source (1, m) with a single ONNX graph, with the same result as `_Search`.
 
@@ -118,7 +120,9 @@ def _search_alone(
 
 
 def _maximum(
-    ensemble: "Ensemble | OnnxEnsemble", source: Indices, settings: DecodingSettings
+    ensemble: "Ensemble | OnnxEnsemble",
+    source: Indices,
+    settings: DecodingSettings,
 ) -> Indices:
     """Return the maximum number of tokens (B,) in each output, without ``</s>``."""
     lengths = ((source != PADDING) & (source != END)).sum(1)
@@ -210,7 +214,12 @@ class _Search:
         """Return the number of finished hypotheses of each row (A,)."""
         return np.array([len(finished) for finished in self.finished])
 
-    def _finish(self, row: int, parent: int, total: float) -> None:
+    def _finish(
+        self,
+        row: int,
+        parent: int,
+        total: float,
+    ) -> None:
         """Add a finished hypothesis, unless its sentence already has ``beam`` of them.
 
         It is hypothesis ``parent`` of row ``row``, followed by ``</s>``. Its log-likelihood is

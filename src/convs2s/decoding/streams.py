@@ -96,7 +96,9 @@ class ChunkTranslator:
 
 
 def translate_stream(
-    translate: ChunkTranslator, stream: BufferedReader, name: str
+    translate: ChunkTranslator,
+    stream: BufferedReader,
+    name: str,
 ) -> None:
     """Translate a stream to the standard output. Messages call the stream ``name``."""
     arriving_bytes = ArrivingBytes(stream)
@@ -158,7 +160,9 @@ class ArrivingBytes:
 
 
 def arriving(
-    lines: Iterable[Line], must_wait: Callable[[], bool], limit: int
+    lines: Iterable[Line],
+    must_wait: Callable[[], bool],
+    limit: int,
 ) -> Iterator[list[Line]]:
     """Group the lines that have arrived together.
 

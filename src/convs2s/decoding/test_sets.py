@@ -13,7 +13,11 @@ from convs2s.files.text import atomic_text, read_lines, write_json
 
 
 def decode_test_set(
-    translator: LineTranslator, *, source: Path, lines: Path, text: Path
+    translator: LineTranslator,
+    *,
+    source: Path,
+    lines: Path,
+    text: Path,
 ) -> None:
     """Translate a file of raw text, and write the translations as JSON lines and as plain text.
 

@@ -312,7 +312,11 @@ class LineTranslator:
         return results
 
     def _finish(
-        self, number: int, text: str, source: list[str], hypothesis: Hypothesis
+        self,
+        number: int,
+        text: str,
+        source: list[str],
+        hypothesis: Hypothesis,
     ) -> Translation:
         """Return the translation of a source by a hypothesis, with unknown words replaced."""
         tokens = self.target.decode(hypothesis.tokens)
@@ -375,7 +379,11 @@ class LineTranslator:
 
 @contextmanager
 def translator_of_job(
-    models: Sequence[Path], settings: DecodingSettings, *, device: str, threads: int
+    models: Sequence[Path],
+    settings: DecodingSettings,
+    *,
+    device: str,
+    threads: int,
 ) -> Iterator[LineTranslator]:
     """Yield a translator for a job of the workflow, with ``threads`` on a CPU.
 
@@ -388,7 +396,9 @@ def translator_of_job(
 
 
 def load_searched(
-    models: Sequence[Path], device: str, settings: DecodingSettings
+    models: Sequence[Path],
+    device: str,
+    settings: DecodingSettings,
 ) -> tuple["Ensemble | OnnxEnsemble", ModelDescription]:
     """Load the models for a search.
 
@@ -440,7 +450,9 @@ def load_searched(
 
 
 def load_ensemble(
-    models: Sequence[Path], device: str, settings: DecodingSettings
+    models: Sequence[Path],
+    device: str,
+    settings: DecodingSettings,
 ) -> tuple["Ensemble", ModelDescription]:
     """Load the model files of an ensemble for torch.
 

@@ -19,7 +19,10 @@ class Splitter:
     """Splits lines of one side into tokens, with a model's preparation, truecaser and BPE codes."""
 
     def __init__(
-        self, description: ModelDescription, language: str, form: Form
+        self,
+        description: ModelDescription,
+        language: str,
+        form: Form,
     ) -> None:
         self._form = form
         self._preparation = Preparation(description.preparation, language)
@@ -54,7 +57,10 @@ def most_tokens(positions: int | None) -> int:
 
 
 def cut_overlong(
-    tokens: list[str], positions: int | None, number: int, text: str
+    tokens: list[str],
+    positions: int | None,
+    number: int,
+    text: str,
 ) -> list[str]:
     """Return the tokens of a line that a model can read: the first ones, if there are too many.
 

@@ -118,7 +118,11 @@ def _safe_name(name: str, where: str) -> str:
     return posixpath.normpath(name)
 
 
-def _found(entries: Iterator[tuple[str, Header]], member: str, path: Path) -> Header:
+def _found(
+    entries: Iterator[tuple[str, Header]],
+    member: str,
+    path: Path,
+) -> Header:
     """Return the header of the first member with a name.
 
     Only the headers up to this member are read from ``entries``.
@@ -145,7 +149,9 @@ def _found(entries: Iterator[tuple[str, Header]], member: str, path: Path) -> He
 
 
 def _refuse_another(
-    entries: Iterator[tuple[str, Header]], member: str, path: Path
+    entries: Iterator[tuple[str, Header]],
+    member: str,
+    path: Path,
 ) -> None:
     """Read the remaining headers, and raise a UserError if one has the name ``member`` again."""
     if any(name == member for name, _ in entries):
@@ -165,7 +171,12 @@ class _TarInfo(tarfile.TarInfo):
     """A header of a tar archive, which is checked more strictly than by tarfile."""
 
     @classmethod
-    def frombuf(cls, block: bytes | bytearray, encoding: str, errors: str) -> Self:
+    def frombuf(
+        cls,
+        block: bytes | bytearray,
+        encoding: str,
+        errors: str,
+    ) -> Self:
         """Read a header from a block.
 
         tarfile takes every invalid header for the end of the archive. Here only a block of zeros,
@@ -222,7 +233,11 @@ def _tar_entries(
 
 
 @contextmanager
-def _tar_member(file: BinaryIO, path: Path, member: str) -> Iterator[BinaryIO]:
+def _tar_member(
+    file: BinaryIO,
+    path: Path,
+    member: str,
+) -> Iterator[BinaryIO]:
     """Yield a stream of the bytes of a member of a tar archive, which is read forwards only."""
     content = decompressed(file, path.name, str(path))
     with failures_of_file(str(path), _DAMAGED):
@@ -288,7 +303,11 @@ def _zip_entries(
 
 
 @contextmanager
-def _zip_member(file: BinaryIO, path: Path, member: str) -> Iterator[BinaryIO]:
+def _zip_member(
+    file: BinaryIO,
+    path: Path,
+    member: str,
+) -> Iterator[BinaryIO]:
     """Yield a stream of the bytes of a member of a zip archive."""
     archive = open_zip(file, path)
     entries = _zip_entries(archive, path)

@@ -113,7 +113,9 @@ def listed_checksum(mirror: str, url: str) -> str:
 
 
 def _sources(
-    url: str, mirrors: Sequence[str], generated_mirror: str | None
+    url: str,
+    mirrors: Sequence[str],
+    generated_mirror: str | None,
 ) -> list[str]:
     """Return the paths and URLs to try for a file, in this order."""
     if not is_url(url):

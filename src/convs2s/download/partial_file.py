@@ -122,7 +122,12 @@ class PartialFile:
     Whoever calls the methods that write must hold the lock of the output (``sole_writer``).
     """
 
-    def __init__(self, output: Path, expected: Expected, kind: str = UPSTREAM) -> None:
+    def __init__(
+        self,
+        output: Path,
+        expected: Expected,
+        kind: str = UPSTREAM,
+    ) -> None:
         """Name the partial file of ``output``; ``kind`` is ``UPSTREAM`` or ``MIRROR``."""
         self.expected = expected
         self._output = output

@@ -42,7 +42,11 @@ class _NoFtp(urllib.request.FTPHandler):
         raise URLError("a redirection to ftp")
 
 
-def fetch(source: str, part: PartialFile, waits: Sequence[float]) -> None:
+def fetch(
+    source: str,
+    part: PartialFile,
+    waits: Sequence[float],
+) -> None:
     """Transfer a complete file from an http(s) URL or a path to a partial file, and check it.
 
     If the partial file has bytes from the same source, and the source still has the same file, the
@@ -153,7 +157,11 @@ def _open(source: str, start: int) -> HTTPResponse:
         raise SourceError(f"no address, or a redirection to none: {error}") from None
 
 
-def _receive(response: HTTPResponse, source: str, part: PartialFile) -> None:
+def _receive(
+    response: HTTPResponse,
+    source: str,
+    part: PartialFile,
+) -> None:
     """Append the body of a response to the partial file, or replace the partial file by it.
 
     Before the partial file is changed, two kinds of responses are refused: a web page, such as the

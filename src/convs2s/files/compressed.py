@@ -81,7 +81,11 @@ _FORMATS = (
 )
 
 
-def decompressed(stream: BinaryIO, file_name: str, name: str) -> BinaryIO:
+def decompressed(
+    stream: BinaryIO,
+    file_name: str,
+    name: str,
+) -> BinaryIO:
     """Return a stream of decompressed bytes, or the stream itself if it is not compressed.
 
     The suffix of ``file_name`` decides on the format. Reading from the returned stream raises a
@@ -95,7 +99,11 @@ def decompressed(stream: BinaryIO, file_name: str, name: str) -> BinaryIO:
     return stream
 
 
-def refuse_bomb(compressed_bytes: int, plain_bytes: int, name: str) -> None:
+def refuse_bomb(
+    compressed_bytes: int,
+    plain_bytes: int,
+    name: str,
+) -> None:
     """Raise a UserError if compressed data grow so much that they cannot be text."""
     if plain_bytes > max(UNJUDGED_BYTES, LARGEST_RATIO * compressed_bytes):
         raise UserError(
@@ -104,7 +112,11 @@ def refuse_bomb(compressed_bytes: int, plain_bytes: int, name: str) -> None:
         )
 
 
-def _decompressed_blocks(stream: BinaryIO, form: _Format, name: str) -> Iterator[bytes]:
+def _decompressed_blocks(
+    stream: BinaryIO,
+    form: _Format,
+    name: str,
+) -> Iterator[bytes]:
     """Yield the data of one compressed stream, or of several end to end, as pigz writes them."""
     compressed_bytes = 0
     plain_bytes = 0

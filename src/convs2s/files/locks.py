@@ -14,7 +14,10 @@ _SECONDS_BETWEEN_TRIES = 0.1
 
 
 def try_lock(
-    file: int | IO[str] | IO[bytes], *, shared: bool = False, tries: int = 1
+    file: int | IO[str] | IO[bytes],
+    *,
+    shared: bool = False,
+    tries: int = 1,
 ) -> bool:
     """Try to lock an open file, and return whether this succeeded.
 

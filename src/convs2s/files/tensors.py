@@ -65,7 +65,9 @@ _PIECE_BYTES = 16 << 20  # number of bytes that a thread hashes at a time
 
 
 def save_tensors(
-    path: Path, tensors: Mapping[str, "Tensor"], description: Mapping[str, Any]
+    path: Path,
+    tensors: Mapping[str, "Tensor"],
+    description: Mapping[str, Any],
 ) -> None:
     """Write tensors and their description; the same content gives the same bytes.
 

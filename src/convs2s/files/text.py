@@ -111,7 +111,10 @@ def read_rows(path: str | Path, header: str) -> Iterator[list[str]]:
 
 
 def read_line_pairs(
-    source: str | Path, target: str | Path, *, mark: str = BYTE_ORDER_MARK
+    source: str | Path,
+    target: str | Path,
+    *,
+    mark: str = BYTE_ORDER_MARK,
 ) -> Iterator[tuple[str, str]]:
     """Yield the line pairs of two parallel files; see `read_lines` and `paired`."""
     return paired(

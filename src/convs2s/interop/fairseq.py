@@ -257,7 +257,11 @@ def _rows(checkpoint: Checkpoint, name: str) -> int:
     return 0 if table is None else len(table)
 
 
-def _layers(arguments: Mapping[str, Any], key: str, name: str) -> list[tuple[int, int]]:
+def _layers(
+    arguments: Mapping[str, Any],
+    key: str,
+    name: str,
+) -> list[tuple[int, int]]:
     """Return the width and the kernel width of each layer, the bottom layer first.
 
     ``key`` is the name of the setting that describes the layers.
@@ -284,7 +288,11 @@ def _stacks(layers: list[tuple[int, int]]) -> list[dict[str, int]]:
     return stacks
 
 
-def read_types(dictionary: Path, checkpoint: Checkpoint, side: str) -> list[str]:
+def read_types(
+    dictionary: Path,
+    checkpoint: Checkpoint,
+    side: str,
+) -> list[str]:
     """Return the types of a fairseq dictionary in the order of our indices, with ``<s>`` first.
 
     ``side`` is ``encoder`` or ``decoder``.
@@ -400,7 +408,9 @@ def _normalized(weight: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def convert(
-    weights: Mapping[str, Tensor], network: nn.Module, name: str
+    weights: Mapping[str, Tensor],
+    network: nn.Module,
+    name: str,
 ) -> dict[str, Tensor]:
     """Return the weights of any version of fairseq under our names and in our layout.
 

@@ -20,7 +20,9 @@ from convs2s.models.network import Network
 
 
 def build_network(
-    architecture: NetworkSettings, source_types: int, target_types: int
+    architecture: NetworkSettings,
+    source_types: int,
+    target_types: int,
 ) -> Network:
     """Return a freshly initialized network for vocabularies of these sizes."""
     if isinstance(architecture, ConvS2SArchitecture):
@@ -48,7 +50,11 @@ class _NothingDrawn(TorchFunctionMode):
     """
 
     def __torch_function__(
-        self, func: Any, types: Any, args: Any = (), kwargs: Any = None
+        self,
+        func: Any,
+        types: Any,
+        args: Any = (),
+        kwargs: Any = None,
     ) -> Any:
         """Call a function of torch, unless it only serves initialization."""
         draws = (Tensor.normal_, Tensor.uniform_, nn.init.normal_, nn.init.uniform_)

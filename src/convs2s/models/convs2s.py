@@ -70,7 +70,10 @@ class Attention(nn.Module):
         self.out_projection = Linear(embedding, width)
 
     def forward(
-        self, hidden: Tensor, embedded: Tensor, encoded: EncodedSource
+        self,
+        hidden: Tensor,
+        embedded: Tensor,
+        encoded: EncodedSource,
     ) -> tuple[Tensor, Tensor]:
         """Attend to the source.
 
@@ -103,7 +106,11 @@ class Block(nn.Module):
     """
 
     def __init__(
-        self, inputs: int, layer: Layer, keep_prob: float, attention: Attention | None
+        self,
+        inputs: int,
+        layer: Layer,
+        keep_prob: float,
+        attention: Attention | None,
     ) -> None:
         """Make the layers of a block with input width ``inputs``.
 
@@ -228,7 +235,10 @@ class ConvDecoder(nn.Module):
             self.output = Linear(output_width, types, keep_prob)
 
     def forward(
-        self, previous: Tensor, encoded: EncodedSource, windows: Windows | None = None
+        self,
+        previous: Tensor,
+        encoded: EncodedSource,
+        windows: Windows | None = None,
     ) -> tuple[Tensor, list[Tensor]]:
         """Read target tokens, and attend to the encoded source.
 
@@ -270,7 +280,10 @@ class ConvS2S(Network):
     decoder: ConvDecoder
 
     def __init__(
-        self, architecture: ConvS2SArchitecture, source_types: int, target_types: int
+        self,
+        architecture: ConvS2SArchitecture,
+        source_types: int,
+        target_types: int,
     ) -> None:
         """Draw the parameters from torch's global generator, first those of the encoder."""
         encoder = ConvEncoder(architecture, source_types)

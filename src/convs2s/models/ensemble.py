@@ -201,7 +201,11 @@ class DecoderState:
 
     @torch.inference_mode()
     def best(
-        self, previous: Indices, scores: Numbers, count: int, limits: Limits
+        self,
+        previous: Indices,
+        scores: Numbers,
+        count: int,
+        limits: Limits,
     ) -> Candidates:
         """Predict, and return the most probable continuations of each sentence's hypotheses.
 

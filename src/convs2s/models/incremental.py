@@ -74,7 +74,10 @@ class ConvS2SState:
     """
 
     def __init__(
-        self, decoding: DecodingConvS2S, source: Tensor, hypotheses: int
+        self,
+        decoding: DecodingConvS2S,
+        source: Tensor,
+        hypotheses: int,
     ) -> None:
         """Begin before the first target token, where all inputs of convolutions are zeros.
 

@@ -68,7 +68,12 @@ class WeightNormalized(nn.Module):
 class Linear(WeightNormalized):
     """A weight-normalized linear map from ``inputs`` to ``outputs``."""
 
-    def __init__(self, inputs: int, outputs: int, keep_prob: float = 1.0) -> None:
+    def __init__(
+        self,
+        inputs: int,
+        outputs: int,
+        keep_prob: float = 1.0,
+    ) -> None:
         """Initialize with the standard deviation sqrt(keep_prob / inputs) (section 3.5).
 
         ``keep_prob`` is the probability that dropout right before the map keeps an input.
@@ -93,7 +98,11 @@ class GatedConvolution(WeightNormalized):
     """
 
     def __init__(
-        self, inputs: int, outputs: int, kernel: int, keep_prob: float = 1.0
+        self,
+        inputs: int,
+        outputs: int,
+        kernel: int,
+        keep_prob: float = 1.0,
     ) -> None:
         """Initialize with the standard deviation sqrt(4 * keep_prob / n), n = kernel * inputs.
 
@@ -155,7 +164,11 @@ class Embedding(nn.Module):
     """The sum of a token's and its position's learned embedding, then dropout (section 3.1)."""
 
     def __init__(
-        self, types: int, width: int, positions: int | None, drop_probability: float
+        self,
+        types: int,
+        width: int,
+        positions: int | None,
+        drop_probability: float,
     ) -> None:
         """Draw both tables with mean 0 and the standard deviation 0.1 (section 3.5).
 
@@ -203,7 +216,11 @@ class _ScaleGradient(torch.autograd.Function):
     """The identity, whose gradient is multiplied by a factor."""
 
     @staticmethod
-    def forward(ctx: Any, x: Tensor, factor: float) -> Tensor:
+    def forward(
+        ctx: Any,
+        x: Tensor,
+        factor: float,
+    ) -> Tensor:
         ctx.factor = factor
         return x.view_as(x)
 

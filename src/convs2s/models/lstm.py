@@ -162,7 +162,10 @@ class Lstm(Network):
     decoder: LstmDecoder
 
     def __init__(
-        self, architecture: LstmArchitecture, source_types: int, target_types: int
+        self,
+        architecture: LstmArchitecture,
+        source_types: int,
+        target_types: int,
     ) -> None:
         """Draw every parameter from U(-initialization, initialization) (section 3.4)."""
         encoder = LstmEncoder(architecture, source_types)
@@ -230,7 +233,10 @@ class LstmIncrementalState:
     """The output and the cells of each layer for every hypothesis."""
 
     def __init__(
-        self, decoder: LstmDecoder, states: Tensor, autocast: torch.autocast
+        self,
+        decoder: LstmDecoder,
+        states: Tensor,
+        autocast: torch.autocast,
     ) -> None:
         """Start from states (layers, 2, B, K, c).
 

@@ -67,7 +67,10 @@ class Network(nn.Module, ABC):
         return None
 
     def features(
-        self, source: Tensor, previous: Tensor, lengths: Tensor | None = None
+        self,
+        source: Tensor,
+        previous: Tensor,
+        lengths: Tensor | None = None,
     ) -> Tensor:
         """Return the input of the output layer (B, n, features).
 

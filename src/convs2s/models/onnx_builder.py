@@ -91,13 +91,22 @@ class Graph:
         # Second name of a value -> its name.
         self._aliases: dict[str, str] = {}
 
-    def op(self, operator: str, *inputs: Operand, **attributes: Any) -> Value:
+    def op(
+        self,
+        operator: str,
+        *inputs: Operand,
+        **attributes: Any,
+    ) -> Value:
         """Add a node with one output, and return the output."""
         (value,) = self.ops(operator, 1, *inputs, **attributes)
         return value
 
     def ops(
-        self, operator: str, outputs: int, *inputs: Operand, **attributes: Any
+        self,
+        operator: str,
+        outputs: int,
+        *inputs: Operand,
+        **attributes: Any,
     ) -> list[Value]:
         """Add a node with ``outputs`` outputs, and return them."""
         input_names = []
@@ -137,14 +146,22 @@ class Graph:
         return Value(self, self._aliases.get(name, name))
 
     def input(
-        self, name: str, element_type: int, shape: Sequence[int | str] | None = None
+        self,
+        name: str,
+        element_type: int,
+        shape: Sequence[int | str] | None = None,
     ) -> Value:
         """Add an input and return it; None means any shape."""
         info = helper.make_tensor_value_info(name, element_type, shape)
         self._inputs.append(info)
         return self.value(name)
 
-    def output(self, name: str, value: Value, element_type: int = FLOATS) -> None:
+    def output(
+        self,
+        name: str,
+        value: Value,
+        element_type: int = FLOATS,
+    ) -> None:
         """Make a value an output of the graph, under a name."""
         self.alias(name, value)
         info = helper.make_tensor_value_info(name, element_type, None)
@@ -173,13 +190,23 @@ class Graph:
             return values[0]
         return self.op("Mean", *values)
 
-    def linear(self, x: Value, weight: AnyArray, bias: AnyArray) -> Value:
+    def linear(
+        self,
+        x: Value,
+        weight: AnyArray,
+        bias: AnyArray,
+    ) -> Value:
         """Map (rows, inputs) by a weight (outputs, inputs) and a bias (outputs,)."""
         if self._is_int8:
             return self._linear_int8(x, weight, bias)
         return self.op("Gemm", x, weight.T, bias)
 
-    def _linear_int8(self, x: Value, weight: AnyArray, bias: AnyArray) -> Value:
+    def _linear_int8(
+        self,
+        x: Value,
+        weight: AnyArray,
+        bias: AnyArray,
+    ) -> Value:
         """Map (rows, inputs) by a product of 8-bit integers.
 
         The weight has a scale for each output, and x has a scale for each row, so that no row

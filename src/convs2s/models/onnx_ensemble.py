@@ -58,7 +58,10 @@ class OnnxEnsemble:
     attends = True
 
     def __init__(
-        self, networks: Sequence[Weights], precision: str, average: str
+        self,
+        networks: Sequence[Weights],
+        precision: str,
+        average: str,
     ) -> None:
         """Build the graphs of the networks. This takes all weights out of ``networks``.
 
@@ -104,7 +107,10 @@ class OnnxEnsemble:
         )
 
     def start(
-        self, source: Indices, hypotheses: int, shortlist: Shortlisted | None
+        self,
+        source: Indices,
+        hypotheses: int,
+        shortlist: Shortlisted | None,
     ) -> "OnnxDecoder":
         """Encode padded source indices (B, m); return a decoder for K hypotheses of each sentence.
 
@@ -218,7 +224,11 @@ class OnnxDecoder:
         self._states = ensemble.first_states(rows)
 
     def best(
-        self, previous: Indices, scores: Numbers, count: int, limits: Limits
+        self,
+        previous: Indices,
+        scores: Numbers,
+        count: int,
+        limits: Limits,
     ) -> Candidates:
         """Predict, and return the most probable continuations of each sentence's hypotheses.
 

@@ -72,7 +72,11 @@ class Weights:
         return array.astype(np.float32, copy=False)
 
     def linear(
-        self, name: str, outputs: int, *inputs: int, share: float | AnyArray = 1.0
+        self,
+        name: str,
+        outputs: int,
+        *inputs: int,
+        share: float | AnyArray = 1.0,
     ) -> Map:
         """Return a weight-normalized map, multiplied by ``share``.
 
@@ -111,7 +115,12 @@ class Weights:
 class _Part:
     """The encoder of a network, or a step of its decoder, as a part of a graph."""
 
-    def __init__(self, graph: Graph, weights: Weights, side: str) -> None:
+    def __init__(
+        self,
+        graph: Graph,
+        weights: Weights,
+        side: str,
+    ) -> None:
         """Begin the part of the network that reads ``side``: ``source`` or ``target``."""
         self.graph = graph
         self.op = graph.op
@@ -222,7 +231,10 @@ def encoder(networks: Sequence[Weights], precision: str) -> tuple[Graph, list[st
 
 
 def _encode(
-    part: _Part, source: Value, by_sentence: Value, present: Value
+    part: _Part,
+    source: Value,
+    by_sentence: Value,
+    present: Value,
 ) -> tuple[Value, Value]:
     """Add a network's encoder; return the embedded source (B, m, f) and its output z (B * m, f).
 
@@ -321,7 +333,12 @@ def _by_sentence(graph: Graph, tokens: Value) -> Value:
     return graph.op("Concat", shape, [-1], axis=0)
 
 
-def _windows(graph: Graph, x: Value, layer: Layer, inputs: int) -> Value:
+def _windows(
+    graph: Graph,
+    x: Value,
+    layer: Layer,
+    inputs: int,
+) -> Value:
     """Return the window (B * m, kernel * inputs) around each position of x (B, m, inputs).
 
     Positions past the ends of the source are zeros.
@@ -341,7 +358,9 @@ def _windows(graph: Graph, x: Value, layer: Layer, inputs: int) -> Value:
 
 
 def decoder(
-    networks: Sequence[Weights], precision: str, parts: Sequence[str]
+    networks: Sequence[Weights],
+    precision: str,
+    parts: Sequence[str],
 ) -> tuple[Graph, dict[str, int]]:
     """Return the graph of a decoder step without output layers, and the widths of its states.
 
@@ -438,7 +457,11 @@ def _decode(part: _Part, prefix: str) -> tuple[int, Value]:
 
 
 def _attend(
-    graph: Graph, prefix: str, owner: int, query: Value, common: Value
+    graph: Graph,
+    prefix: str,
+    owner: int,
+    query: Value,
+    common: Value,
 ) -> tuple[Value, Value]:
     """Add a block's attention; return it (B, K, m), and the projected context (B, K, d).
 

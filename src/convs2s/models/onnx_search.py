@@ -36,7 +36,10 @@ THE_END_ALONE = 2
 
 
 def search_inputs(
-    types: int, hypotheses: int, candidates: int, unknown_penalty: float
+    types: int,
+    hypotheses: int,
+    candidates: int,
+    unknown_penalty: float,
 ) -> dict[str, AnyArray]:
     """Return the inputs of a ``continuations`` graph that are the same for all sentences.
 
@@ -185,7 +188,10 @@ def continuations(
 
 
 def _best(
-    graph: Graph, totals: Value, count: Value, group_count: Value
+    graph: Graph,
+    totals: Value,
+    count: Value,
+    group_count: Value,
 ) -> tuple[Value, Value]:
     """Add the search for the best totals of each sentence; return them and their indices (B, C).
 

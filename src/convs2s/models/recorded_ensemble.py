@@ -74,7 +74,10 @@ class InPlaceConvS2SState(ConvS2SState):
     """A state of fixed shapes that is updated in place."""
 
     def __init__(
-        self, decoding: DecodingConvS2S, source: Tensor, hypotheses: int
+        self,
+        decoding: DecodingConvS2S,
+        source: Tensor,
+        hypotheses: int,
     ) -> None:
         """Encode source indices (B', m'), to decode K hypotheses of each sentence."""
         super().__init__(decoding, source, hypotheses)

@@ -20,7 +20,10 @@ class Windows:
     """
 
     def __init__(
-        self, shapes: Sequence[tuple[int, int]], rows: int, like: Tensor
+        self,
+        shapes: Sequence[tuple[int, int]],
+        rows: int,
+        like: Tensor,
     ) -> None:
         """Start with zeros, on the device and in the precision of ``like``.
 

@@ -79,7 +79,11 @@ def attention_page(example: ExampleAttention) -> str:
     )
 
 
-def sentence_of(stated: str | None, text: str, line: int | None) -> str:
+def sentence_of(
+    stated: str | None,
+    text: str,
+    line: int | None,
+) -> str:
     """Return ``stated``, or if it is None, the line with number ``line`` (from 1) of a text file.
 
     Raises:
@@ -95,7 +99,12 @@ def sentence_of(stated: str | None, text: str, line: int | None) -> str:
 
 
 def plot_attention(
-    *, model: Path, translations: Path, line: int, heading: str, outputs: Sequence[Path]
+    *,
+    model: Path,
+    translations: Path,
+    line: int,
+    heading: str,
+    outputs: Sequence[Path],
 ) -> None:
     """Draw the attention on one line (counted from 1) of a decoded test set (JSON lines)."""
     attention = attention_of(model, translations, line)

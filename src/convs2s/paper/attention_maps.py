@@ -96,7 +96,11 @@ def plot_attention_maps(
     )
 
 
-def map_columns(layers: int, sources: int, targets: int) -> int:
+def map_columns(
+    layers: int,
+    sources: int,
+    targets: int,
+) -> int:
     """Return the number of columns for which the figure is about twice as wide as high.
 
     All maps have ``sources`` cells from top to bottom and ``targets`` cells from left to right.

@@ -71,7 +71,11 @@ def draw(
     return drawn
 
 
-def depths(settings: Settings, name: str, shown: Iterable[Cell]) -> list[Depth]:
+def depths(
+    settings: Settings,
+    name: str,
+    shown: Iterable[Cell],
+) -> list[Depth]:
     """Return the networks of the figure that the scale has.
 
     A row's ``group`` in config/paper.yaml is the side, its ``x`` the number of layers. The BLEU is

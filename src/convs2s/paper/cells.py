@@ -115,7 +115,9 @@ def cells_of_tables(
 
 
 def planned_cells(
-    settings: Settings, results: str, planned: Mapping[str, Mapping[str, str]]
+    settings: Settings,
+    results: str,
+    planned: Mapping[str, Mapping[str, str]],
 ) -> dict[str, list[Cell]]:
     """Return the cells of tables, reduced to the runs that are planned to be made here.
 
@@ -135,7 +137,11 @@ def planned_cells(
     return found
 
 
-def cells(settings: Settings, name: str, results: str | None = None) -> list[Cell]:
+def cells(
+    settings: Settings,
+    name: str,
+    results: str | None = None,
+) -> list[Cell]:
     """Return the cells of a table or figure that this project measures at the current scale.
 
     ``results`` is the folder of the results, if it is not the scale's. It differs in a job whose

@@ -239,7 +239,12 @@ def verdict_of(verdicts: Iterable[Verdict]) -> Verdict:
     return "held" if decided == {"held"} else "undecided"
 
 
-def write_claims(settings: Settings, *, ledger: Path, outputs: Sequence[Path]) -> None:
+def write_claims(
+    settings: Settings,
+    *,
+    ledger: Path,
+    outputs: Sequence[Path],
+) -> None:
     """Write the claims with their verdicts and findings, computed from a ledger.
 
     The suffix of an output chooses its format: Markdown (.md), a row for each finding (.csv), or

@@ -25,7 +25,10 @@ TRAININGS = "trainings"
 
 
 def plot_learning_curve(
-    *, history: Path, heading: str, outputs: Sequence[Path]
+    *,
+    history: Path,
+    heading: str,
+    outputs: Sequence[Path],
 ) -> None:
     """Draw the perplexity and the learning rate of a training by epoch, and BLEU if measured.
 
@@ -160,7 +163,11 @@ def plateau_panels(settings: Settings, shown: Iterable[Cell]) -> list[Panel]:
 
 
 def plot_length_penalty(
-    *, table: Path, tuning: Path, heading: str, outputs: Sequence[Path]
+    *,
+    table: Path,
+    tuning: Path,
+    heading: str,
+    outputs: Sequence[Path],
 ) -> None:
     """Draw both BLEU scores and the length ratio by the length penalty (section 4.3).
 

@@ -164,7 +164,11 @@ all weights change their sign.
 """
 
 
-def evidence(settings: Settings, name: CellName, entries: EntriesOfCells) -> Evidence:
+def evidence(
+    settings: Settings,
+    name: CellName,
+    entries: EntriesOfCells,
+) -> Evidence:
     """Return the evidence for a cell that a claim names."""
     table = settings.tables[name.table]
     index = row_index(name, settings.tables, "config/claims.yaml")
@@ -234,7 +238,9 @@ def _kernels(entry: LedgerEntry) -> Kernels:
 
 
 def on_one_processor(
-    cells: Sequence[Evidence], runs: EntriesOfCells, equal: EqualProcessors
+    cells: Sequence[Evidence],
+    runs: EntriesOfCells,
+    equal: EqualProcessors,
 ) -> list[Evidence]:
     """Return the cells with the runs of one processor only, if one has the runs of all cells.
 

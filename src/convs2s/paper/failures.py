@@ -24,7 +24,11 @@ STOPPED = "stopped, rerun to resume"
 """The text for a run that a signal, Ctrl-C or its time limit ended, which is not an error."""
 
 
-def failures_of(cells: Iterable[Cell], layout: Layout, logs: str) -> dict[str, str]:
+def failures_of(
+    cells: Iterable[Cell],
+    layout: Layout,
+    logs: str,
+) -> dict[str, str]:
     """Return why runs have no numbers: fingerprint of a run -> ``failed: REASON``, or STOPPED.
 
     The reasons come from the logs of the runs. Runs that have not started, or are still running,

@@ -139,7 +139,10 @@ class LedgerEntry:
 
 
 def planned_entry(
-    inputs: Mapping[str, object], file: str, run: RunNames, scale: str
+    inputs: Mapping[str, object],
+    file: str,
+    run: RunNames,
+    scale: str,
 ) -> LedgerEntry:
     """Return the entry of a planned run: it has no scores, checksums, processor or date."""
     return LedgerEntry(

@@ -67,7 +67,10 @@ def read_phrase_map(path: Path) -> PhraseMap:
 
 
 def plot_phrase_states(
-    *, projections: Sequence[Path], outputs: Sequence[Path], points: Path
+    *,
+    projections: Sequence[Path],
+    outputs: Sequence[Path],
+    points: Path,
 ) -> None:
     """Draw maps of phrases, a panel for each, and write the points as CSV."""
     maps = list(map(read_phrase_map, projections))

@@ -55,7 +55,9 @@ def results(
 
 
 def _with_entries(
-    cell: Cell, best: Mapping[str, LedgerEntry], failures: Mapping[str, str]
+    cell: Cell,
+    best: Mapping[str, LedgerEntry],
+    failures: Mapping[str, str],
 ) -> Cell:
     """Return a cell with the entries of its runs, their scores, and the mean and deviation.
 

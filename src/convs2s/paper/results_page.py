@@ -94,7 +94,11 @@ def write_results_page(
     write_text(folder / "tables.md", "\n".join([*every_table, *plateaus]))
 
 
-def _with_value(table: Sheet, column: str, left_out: Set[str]) -> Sheet:
+def _with_value(
+    table: Sheet,
+    column: str,
+    left_out: Set[str],
+) -> Sheet:
     """Return a table without the rows that have no value in a column, and without some columns."""
     no_values = ("", "not run", "not tested", "no verdict")
     return replace(
@@ -151,7 +155,9 @@ def _costs(tables: _Cells) -> Iterator[Sheet]:
 
 
 def _draw(
-    settings: Settings, tables: _Cells, folder: Path
+    settings: Settings,
+    tables: _Cells,
+    folder: Path,
 ) -> tuple[list[str], list[str]]:
     """Draw the trends, BLEU by layers, and the plateaus of validation perplexity into a folder.
 

@@ -35,7 +35,12 @@ class RunInputs:
         self._test_set = cache(self._inputs_of_test_set)
         self._decoding = cache(self._inputs_of_decoding)
 
-    def of(self, numbers: str, run: RunNames, phrases: str | None = None) -> Inputs:
+    def of(
+        self,
+        numbers: str,
+        run: RunNames,
+        phrases: str | None = None,
+    ) -> Inputs:
         """Return the inputs of a file of numbers of a run.
 
         ``numbers`` is the kind of the file, such as ``bleu.json`` or ``training.json``. The test

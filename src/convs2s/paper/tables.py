@@ -69,7 +69,11 @@ class TableValue:
 TableRow = Mapping[str, TableValue]  # heading of a column -> the content of the row
 
 
-def table_rows(settings: Settings, name: str, shown: Sequence[Cell]) -> list[TableRow]:
+def table_rows(
+    settings: Settings,
+    name: str,
+    shown: Sequence[Cell],
+) -> list[TableRow]:
     """Return the rows of the paper's table that the scale has, with our values beside the paper's.
 
     ``shown`` are the table's cells, with scores. A row starts with its group, if the table has
@@ -104,7 +108,11 @@ def table_rows(settings: Settings, name: str, shown: Sequence[Cell]) -> list[Tab
     return rows
 
 
-def sheet(settings: Settings, name: str, shown: Sequence[Cell]) -> Sheet:
+def sheet(
+    settings: Settings,
+    name: str,
+    shown: Sequence[Cell],
+) -> Sheet:
     """Return a table as text, with the lines that are printed above it.
 
     These lines are the title, what stands in for the paper's data, the scale and the source of the
@@ -153,7 +161,11 @@ def sheet(settings: Settings, name: str, shown: Sequence[Cell]) -> Sheet:
     )
 
 
-def headings_of(settings: Settings, title: str, note: str) -> list[str]:
+def headings_of(
+    settings: Settings,
+    title: str,
+    note: str,
+) -> list[str]:
     """Return the lines above a table: its title, any stand-in data, and the scale with a note."""
     headings = [title]
     if settings.scale.stand_in:
@@ -194,7 +206,10 @@ def write_table(
 
 
 def _values(
-    settings: Settings, row: Row, column: Column, row_cells: Mapping[str, Cell]
+    settings: Settings,
+    row: Row,
+    column: Column,
+    row_cells: Mapping[str, Cell],
 ) -> dict[str, TableValue]:
     """Return the values that a row has for a column of the paper: heading -> value.
 
@@ -240,7 +255,10 @@ def _number(value: float | str | None, digits: int) -> str:
 
 
 def _why_absent(
-    settings: Settings, row: Row, column: Column, row_cells: Mapping[str, Cell]
+    settings: Settings,
+    row: Row,
+    column: Column,
+    row_cells: Mapping[str, Cell],
 ) -> str:
     """Return why a row has no value of ours in a column; "" if none is expected there."""
     cell = row_cells.get(column.key)

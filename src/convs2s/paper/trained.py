@@ -125,7 +125,11 @@ def read_training(
 
 
 def measure_training_speed(
-    *, history: Path, training: Path, output: Path, manifest: Mapping[str, object]
+    *,
+    history: Path,
+    training: Path,
+    output: Path,
+    manifest: Mapping[str, object],
 ) -> None:
     """Write the speed of a training, and its hours.
 

@@ -20,7 +20,11 @@ _Sides = Mapping[str, Sequence[Point]]
 
 
 def trend_panels(
-    settings: Settings, name: str, shown: Sequence[Cell], *, is_small: bool = False
+    settings: Settings,
+    name: str,
+    shown: Sequence[Cell],
+    *,
+    is_small: bool = False,
 ) -> list[list[Panel]]:
     """Return panels with the values of a table or figure, the paper's and ours, for each column.
 
@@ -47,7 +51,11 @@ def trend_panels(
 
 
 def _sides(
-    table: Table, column: Column, shown: Sequence[Cell], *, only_both: bool
+    table: Table,
+    column: Column,
+    shown: Sequence[Cell],
+    *,
+    only_both: bool,
 ) -> _Sides:
     """Return the values of a column in the rows that we measure: the paper's, and ours.
 

@@ -67,7 +67,10 @@ class Plan:
         _ = self.planned  # this property reads and checks the ledger
 
     def source_files(
-        self, name: str, split: str, reference: int | None = None
+        self,
+        name: str,
+        split: str,
+        reference: int | None = None,
     ) -> list[str]:
         """Return the files that a split is extracted from.
 
@@ -89,7 +92,11 @@ class Plan:
         return list(dict.fromkeys(files))
 
     def _is_extracted(
-        self, name: str, split: str, part: str, pairs: Sequence[Sequence[str]]
+        self,
+        name: str,
+        split: str,
+        part: str,
+        pairs: Sequence[Sequence[str]],
     ) -> bool:
         """Return whether a text extracted from these files exists, or a file made from that text.
 
@@ -397,7 +404,12 @@ class Plan:
         return files
 
     def tuned_penalty(
-        self, task: str, model: str, run: str, decoding: str, listed: str | None = None
+        self,
+        task: str,
+        model: str,
+        run: str,
+        decoding: str,
+        listed: str | None = None,
     ) -> list[str]:
         """Return the file of the length penalty that is tuned for a decoding.
 
@@ -414,7 +426,11 @@ class Plan:
         return [f"{folder}/{tuned_on}.{decoding}.length_penalty.json"]
 
     def translations_of_seeds(
-        self, task: str, model: str, testset: str, decoding: str
+        self,
+        task: str,
+        model: str,
+        testset: str,
+        decoding: str,
     ) -> list[str]:
         """Return a model's translations of a test set, for each seed of the task's headline."""
         folder = self.layout.task(task)

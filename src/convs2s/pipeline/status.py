@@ -224,7 +224,11 @@ def _training_status(run: Path, name: str) -> TrainingStatus:
     return TrainingStatus(name, condition, why, **figures)
 
 
-def _finished_training(name: str, record: Values, progress: Values) -> TrainingStatus:
+def _finished_training(
+    name: str,
+    record: Values,
+    progress: Values,
+) -> TrainingStatus:
     """Return the status of a finished training.
 
     Most figures come from its record. Those in ``progress.json`` may be older, or missing.
@@ -269,7 +273,11 @@ def _log_of_training(run: Path) -> Path:
     return run / STATE / LOG_NAME
 
 
-def _held_training(refused: Values, progress: Values, holder: str) -> Outcome:
+def _held_training(
+    refused: Values,
+    progress: Values,
+    holder: str,
+) -> Outcome:
     """Return the condition of a training whose lock is held.
 
     It runs if the holder of the lock is the process that noted the progress; then the reason is its

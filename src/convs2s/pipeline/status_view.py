@@ -39,7 +39,11 @@ def console() -> Console:
     return out
 
 
-def view(status: Status, rows: int | None = None, width: int = WIDTH) -> RenderableType:
+def view(
+    status: Status,
+    rows: int | None = None,
+    width: int = WIDTH,
+) -> RenderableType:
     """Return the view of a status, on at most ``rows`` rows; None means any number.
 
     Trainings come first, then jobs: their numbers by condition, those that run, and the last lines
@@ -79,7 +83,11 @@ def _counts(statuses: Sequence[TrainingStatus | JobStatus]) -> str:
     return ", ".join(named) or "none"
 
 
-def _table(trainings: Iterable[TrainingStatus], fits: bool, width: int) -> Table:
+def _table(
+    trainings: Iterable[TrainingStatus],
+    fits: bool,
+    width: int,
+) -> Table:
     """Return a table with a row for each training.
 
     If the table has to fit on a screen (``fits``), each row takes one line, and the beginning of a

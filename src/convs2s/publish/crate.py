@@ -53,7 +53,10 @@ def read_measurement(path: Path) -> Measurement | None:
 
 
 def crate(
-    folder: Path, name: str, files: Sequence[str], measured: Mapping[str, Measurement]
+    folder: Path,
+    name: str,
+    files: Sequence[str],
+    measured: Mapping[str, Measurement],
 ) -> Entity:
     """Return the metadata of the files in a folder.
 
@@ -110,7 +113,12 @@ def crate(
     return {"@context": _CONSTANTS["context"], "@graph": graph}
 
 
-def _entity(identifier: str, kind: str, name: str, **properties: object) -> Entity:
+def _entity(
+    identifier: str,
+    kind: str,
+    name: str,
+    **properties: object,
+) -> Entity:
     """Return an entity of JSON-LD."""
     return {"@id": identifier, "@type": kind, "name": name, **properties}
 

@@ -53,7 +53,11 @@ The model file holds its vocabularies and BPE codes; the text files show them to
 """
 
 
-def export_hub(model: Path, folder: Path, terms: str) -> None:
+def export_hub(
+    model: Path,
+    folder: Path,
+    terms: str,
+) -> None:
     """Write a new folder with the files of a repository of the Hub.
 
     Args:
@@ -122,7 +126,9 @@ def _describe(description: ModelDescription, folder: Path) -> None:
 
 
 def _front_matter(
-    model: Path, description: ModelDescription, terms: str
+    model: Path,
+    description: ModelDescription,
+    terms: str,
 ) -> dict[str, object]:
     """Return the fields at the top of a card, which the Hub reads.
 
@@ -170,7 +176,11 @@ def _metric(name: str) -> str:
     return next((metric for metric in known if metric in name.lower()), name)
 
 
-def pull(repository: str, folder: Path, revision: str | None = None) -> None:
+def pull(
+    repository: str,
+    folder: Path,
+    revision: str | None = None,
+) -> None:
     """Download the model of a repository of the Hub, such as ``USER/NAME``, into a new folder.
 
     Raises:

@@ -74,7 +74,12 @@ The file `card.md` of each run describes the training of its model.
 """
 
 
-def export_results(folder: Path, output: Path, *, with_text: bool = True) -> None:
+def export_results(
+    folder: Path,
+    output: Path,
+    *,
+    with_text: bool = True,
+) -> None:
     """Export the scores in a results folder, and the files that they were computed from.
 
     Args:

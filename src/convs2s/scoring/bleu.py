@@ -132,7 +132,9 @@ class Comparison:
 
 
 def tokenized_bleu(
-    hypotheses: Lines, *references: Lines, lowercase: bool = False
+    hypotheses: Lines,
+    *references: Lines,
+    lowercase: bool = False,
 ) -> Score:
     """Return the BLEU of lines of words that are separated by ASCII's blanks, as multi-bleu.perl.
 
@@ -144,7 +146,9 @@ def tokenized_bleu(
 
 
 def detokenized_bleu(
-    hypotheses: Lines, *references: Lines, lowercase: bool = False
+    hypotheses: Lines,
+    *references: Lines,
+    lowercase: bool = False,
 ) -> Score:
     """Return the BLEU of plain text, as ``mteval-v13a.pl -c``, which also tokenizes it.
 
@@ -297,7 +301,11 @@ class _ScriptBleu(BLEU):
     """sacrebleu's BLEU, but splits and lowers words as multi-bleu.perl or mteval-v13a.pl."""
 
     def __init__(
-        self, form: BleuForm, *, lowercase: bool = False, effective_order: bool = False
+        self,
+        form: BleuForm,
+        *,
+        lowercase: bool = False,
+        effective_order: bool = False,
     ) -> None:
         super().__init__(
             tokenize="none" if form == "tokenized" else "13a",
@@ -332,7 +340,9 @@ class _ScriptBleu(BLEU):
 
 
 def _score(
-    metric: BLEU | CHRF, hypotheses: Lines, references: Sequence[Lines]
+    metric: BLEU | CHRF,
+    hypotheses: Lines,
+    references: Sequence[Lines],
 ) -> Score:
     check_lines(hypotheses, references)
     score = metric.corpus_score(hypotheses, references).score

@@ -192,7 +192,10 @@ def by_length_penalty(alpha: float) -> Criterion:
 
 
 def curve(
-    groups: Iterable[Group], raw: Lines, tokenized: Lines, restore: Conversion
+    groups: Iterable[Group],
+    raw: Lines,
+    tokenized: Lines,
+    restore: Conversion,
 ) -> list[TunedPoint]:
     """Return the scores of the texts that each value in ``ALPHAS`` chooses, in this order.
 

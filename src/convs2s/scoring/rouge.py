@@ -131,7 +131,11 @@ class RougeOptions:
         )
 
 
-def rouge(hypotheses: Lines, *references: Lines, options: RougeOptions) -> RougeScores:
+def rouge(
+    hypotheses: Lines,
+    *references: Lines,
+    options: RougeOptions,
+) -> RougeScores:
     """Return the mean ROUGE scores of texts against one or more lists of references.
 
     Each line is one item. The confidence intervals are from `ROUGE_SAMPLES` bootstrap resamples.
@@ -146,7 +150,9 @@ def rouge(hypotheses: Lines, *references: Lines, options: RougeOptions) -> Rouge
 
 
 def rouge_items(
-    hypotheses: Lines, *references: Lines, options: RougeOptions
+    hypotheses: Lines,
+    *references: Lines,
+    options: RougeOptions,
 ) -> list[RougeItem]:
     """Return the scores of each text, as the script's option ``-d`` prints them."""
     check_lines(hypotheses, references)
@@ -190,7 +196,11 @@ def _best_hits(kind: RougeKind, hits: Sequence[Hits]) -> Hits:
     return max(hits, key=lambda each: triple(each).recall)
 
 
-def mean_rouge(items: Sequence[RougeItem], signature: str, samples: int) -> RougeScores:
+def mean_rouge(
+    items: Sequence[RougeItem],
+    signature: str,
+    samples: int,
+) -> RougeScores:
     """Return the means over items and their 95% confidence intervals, by percentile bootstrap."""
     lines = len(items)
     # One row for each item, one column for each pair of a kind and a part.
@@ -212,7 +222,11 @@ def mean_rouge(items: Sequence[RougeItem], signature: str, samples: int) -> Roug
     return scores
 
 
-def ngram_hits(hypothesis: Words, reference: Words, order: int) -> Hits:
+def ngram_hits(
+    hypothesis: Words,
+    reference: Words,
+    order: int,
+) -> Hits:
     """Count n-grams. One that is repeated counts in both as often as in the text that has fewer."""
     ours = _ngrams(hypothesis, order)
     theirs = _ngrams(reference, order)

@@ -73,7 +73,9 @@ def read_translations(path: Path) -> list[DecodedLine]:
 
 
 def read_reference(
-    reference: Path, translations: Path, system: Sequence[DecodedLine]
+    reference: Path,
+    translations: Path,
+    system: Sequence[DecodedLine],
 ) -> list[str]:
     """Return the lines of a reference file, one for each line of the system's output.
 
@@ -86,7 +88,9 @@ def read_reference(
 
 
 def with_replacements(
-    text: str, replacements: Iterator[ReplacedWord], form: str = "{}"
+    text: str,
+    replacements: Iterator[ReplacedWord],
+    form: str = "{}",
 ) -> str:
     """Return a text in which replacements take the place of unknown words, one after the other.
 
@@ -102,7 +106,11 @@ def with_replacements(
     return re.sub(re.escape(UNKNOWN_WORD), next_word, text)
 
 
-def write_examples(translations: Path, reference: Path, output: Path) -> None:
+def write_examples(
+    translations: Path,
+    reference: Path,
+    output: Path,
+) -> None:
     """Write the sources, translations and references of a few sentences of a test set.
 
     They show what a model does wrong, which a score alone hides. The sentences are the middles of

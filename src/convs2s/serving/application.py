@@ -55,7 +55,9 @@ Handler = Callable[[Request], Awaitable[Response]]
 
 
 def application(
-    translator: Translator, search: DecodingSettings, settings: ServerSettings
+    translator: Translator,
+    search: DecodingSettings,
+    settings: ServerSettings,
 ) -> Starlette:
     """Return the web application that translates with a model.
 
@@ -86,7 +88,10 @@ def application(
 
 class _Handlers:
     def __init__(
-        self, translator: Translator, search: DecodingSettings, settings: ServerSettings
+        self,
+        translator: Translator,
+        search: DecodingSettings,
+        settings: ServerSettings,
     ) -> None:
         self._translator = translator
         self._search = search
@@ -305,7 +310,10 @@ class _Handlers:
         return JSONResponse({"translations": rows})
 
     async def _await_translations(
-        self, request: Request, lines: SplitLines, options: RequestOptions
+        self,
+        request: Request,
+        lines: SplitLines,
+        options: RequestOptions,
     ) -> list[Translation]:
         """Return the translations of a request.
 
@@ -335,6 +343,8 @@ class _Handlers:
 
 
 def _fault(
-    status: int, message: str, headers: dict[str, str] | None = None
+    status: int,
+    message: str,
+    headers: dict[str, str] | None = None,
 ) -> JSONResponse:
     return JSONResponse({"error": message}, status, headers)

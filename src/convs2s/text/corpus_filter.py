@@ -62,7 +62,12 @@ def tidy(line: str) -> str:
 
 
 def reason_to_drop(
-    source: str, target: str, *, minimum: int, maximum: int | None, ratio: float | None
+    source: str,
+    target: str,
+    *,
+    minimum: int,
+    maximum: int | None,
+    ratio: float | None,
 ) -> Reason | None:
     """Return the first of :data:`REASONS` that applies to a pair of tidied lines.
 

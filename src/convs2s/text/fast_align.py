@@ -64,7 +64,11 @@ class Side:
         return int(self.words.max()) + 1
 
 
-def most_probable_links(source: Side, target: Side, states: Path) -> Integers:
+def most_probable_links(
+    source: Side,
+    target: Side,
+    states: Path,
+) -> Integers:
     """Return the position of the source word that each target word is aligned to.
 
     Positions are counted from 0 within the source sentence, and -1 means no source word. The array
@@ -112,7 +116,13 @@ class _Pairs:
     the order of the source positions.
     """
 
-    def __init__(self, source: Side, target: Side, first: int, last: int) -> None:
+    def __init__(
+        self,
+        source: Side,
+        target: Side,
+        first: int,
+        last: int,
+    ) -> None:
         """Pair the positions of the sentence pairs ``first``, ..., ``last - 1``."""
         start = target.starts[first]
         words = target.words[start : target.starts[last]]
@@ -321,7 +331,11 @@ class Shapes:
         self.count: Integers = np.repeat(count, length)
 
 
-def tightened(tension: float, distance: float, shapes: Shapes) -> float:
+def tightened(
+    tension: float,
+    distance: float,
+    shapes: Shapes,
+) -> float:
     """Return a tension that fits the observed mean distance from the diagonal better.
 
     Each step moves the tension by the difference between the mean distance that the current tension
@@ -340,7 +354,10 @@ def tightened(tension: float, distance: float, shapes: Shapes) -> float:
 
 
 def _series(
-    position: Integers, length: Integers, others: Integers, tension: float
+    position: Integers,
+    length: Integers,
+    others: Integers,
+    tension: float,
 ) -> tuple[Floats, Floats]:
     """Return the sums of exp(-tension * d), and of d * exp(-tension * d), over i = 1 .. ``others``.
 
@@ -360,7 +377,10 @@ def _series(
 
 
 def _falling(
-    first: Floats, step: Floats, terms: Integers, tension: float
+    first: Floats,
+    step: Floats,
+    terms: Integers,
+    tension: float,
 ) -> tuple[Floats, Floats]:
     """Return the sums of exp(-tension * d) and d * exp(-tension * d) over a sequence of distances.
 

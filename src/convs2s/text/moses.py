@@ -60,7 +60,10 @@ class _LightLoader(SourceFileLoader):
 
     @classmethod
     def find_spec(
-        cls, name: str, path: Any = None, target: Any = None
+        cls,
+        name: str,
+        path: Any = None,
+        target: Any = None,
     ) -> ModuleSpec | None:
         if not name.startswith("sacremoses"):
             return None

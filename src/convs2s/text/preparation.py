@@ -74,7 +74,11 @@ def straighten_apostrophes(line: str) -> str:
     return line.replace("\u2019", "'")
 
 
-def _one_line(name: str, step: Step, line: str) -> str:
+def _one_line(
+    name: str,
+    step: Step,
+    line: str,
+) -> str:
     """Apply a step of an extension to a line, and check that the result is a line of text.
 
     Raises:
@@ -129,7 +133,11 @@ class Preparation:
 
 
 def tokenize_file(
-    *, raw: str | Path, output: str | Path, name: str, language: str
+    *,
+    raw: str | Path,
+    output: str | Path,
+    name: str,
+    language: str,
 ) -> int:
     """Prepare each line of a file, write the result, and return the number of lines."""
     return write_lines(

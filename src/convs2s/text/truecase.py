@@ -107,7 +107,12 @@ def read_truecaser(path: Path) -> list[str]:
     return [word for word, _ in read_rows(path, _HEADER)]
 
 
-def truecase_file(*, text: Path, truecaser: Path, output: Path) -> None:
+def truecase_file(
+    *,
+    text: Path,
+    truecaser: Path,
+    output: Path,
+) -> None:
     """Read tokenized text and write it in its true case."""
     truecase = Truecaser(read_truecaser(truecaser))
     write_lines(output, map(truecase, read_lines(text, mark=NO_MARK)))

@@ -125,7 +125,9 @@ class TrainingData:
 
 
 def read_shortlist(
-    architecture: Architecture, candidates: Path | None, data: TrainingData
+    architecture: Architecture,
+    candidates: Path | None,
+    data: TrainingData,
 ) -> Shortlist | None:
     """Return the shortlist of a model with vocabulary selection (paper, section 5.4).
 

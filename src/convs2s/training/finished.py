@@ -45,7 +45,11 @@ from convs2s.training.state_folder import LOCK, STATE, take_lock
 from convs2s.training.trainer import Trainer
 
 
-def export(job: TrainingJob, trainer: Trainer, validation: Validation) -> None:
+def export(
+    job: TrainingJob,
+    trainer: Trainer,
+    validation: Validation,
+) -> None:
     """Write the model file, then the records ``history.jsonl`` and ``training.json`` beside it.
 
     The trainer's network must have the weights to export (``Trainer.result``). The records are
@@ -126,7 +130,9 @@ def _machine_of(
 
 
 def shortlist_figures(
-    shortlist: Shortlist, store: TokenStore, recipe: Recipe
+    shortlist: Shortlist,
+    store: TokenStore,
+    recipe: Recipe,
 ) -> dict[str, float]:
     """Return two figures that validation perplexity over a shortlist depends on.
 

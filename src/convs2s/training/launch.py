@@ -46,7 +46,12 @@ SHUTDOWN_SECONDS = 120
 """How long workers may take to write a state after a signal; then they are killed."""
 
 
-def launch(job: TrainingJob, nodes: int, workers: int, command: Sequence[str]) -> None:
+def launch(
+    job: TrainingJob,
+    nodes: int,
+    workers: int,
+    command: Sequence[str],
+) -> None:
     """Train with ``workers`` workers on each of ``nodes`` nodes, in whatever role this process has.
 
     Each worker has a GPU of its own, unless the device is the CPU. A single worker trains in this
@@ -71,7 +76,10 @@ def launch(job: TrainingJob, nodes: int, workers: int, command: Sequence[str]) -
 
 
 def run_node(
-    job: TrainingJob, nodes: int, workers: int, command: Sequence[str]
+    job: TrainingJob,
+    nodes: int,
+    workers: int,
+    command: Sequence[str],
 ) -> None:
     """Train with the workers of this node, on GPUs that no other job on this machine uses.
 
@@ -157,7 +165,11 @@ def worker_environment(folder: Path) -> dict[str, str]:
     }
 
 
-def torchrun_options(nodes: int, workers: int, store: Path | str) -> list[str]:
+def torchrun_options(
+    nodes: int,
+    workers: int,
+    store: Path | str,
+) -> list[str]:
     """Return the options of torchrun: the number of workers, their rendezvous, and signals.
 
     ``store`` is a folder if all workers are on this machine: they find each other through files

@@ -66,7 +66,10 @@ class MicroBatch:
 
 
 def split_batch(
-    rows: Rows, lengths: Indices, micro_batch_tokens: int | None, workers: int
+    rows: Rows,
+    lengths: Indices,
+    micro_batch_tokens: int | None,
+    workers: int,
 ) -> list[MicroBatch]:
     """Split a batch into micro-batches, and deal them out to the workers in turn.
 

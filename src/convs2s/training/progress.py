@@ -91,7 +91,10 @@ class Watch:
         self._add_epoch(state.history[-1])
 
     def add_events(
-        self, updates: int, group: str, scalars: Mapping[str, object]
+        self,
+        updates: int,
+        group: str,
+        scalars: Mapping[str, object],
     ) -> None:
         """Add scalars, named ``GROUP/NAME``, at the step ``updates`` to TensorBoard's events.
 
@@ -126,7 +129,9 @@ class Watch:
 
 
 def write_history(
-    path: Path, epochs: Sequence[EpochRecord], *end: dict[str, str | None]
+    path: Path,
+    epochs: Sequence[EpochRecord],
+    *end: dict[str, str | None],
 ) -> None:
     """Write the whole ``history.jsonl``: a row for each epoch, then the rows ``end``.
 

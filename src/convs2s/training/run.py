@@ -116,7 +116,11 @@ def _train(job: TrainingJob) -> None:
             _finish(job, trainer, validation)
 
 
-def _finish(job: TrainingJob, trainer: Trainer, validation: Validation) -> None:
+def _finish(
+    job: TrainingJob,
+    trainer: Trainer,
+    validation: Validation,
+) -> None:
     """Write the model and its records, and drop unneeded states; only the first worker does."""
     folder = trainer.folder
     log_end(trainer, validation)
@@ -199,7 +203,11 @@ def _new_kernel(job: TrainingJob, network: Network) -> Kernel:
     return job.products
 
 
-def watch_of(job: TrainingJob, folder: StateFolder, workers: Workers) -> Watch:
+def watch_of(
+    job: TrainingJob,
+    folder: StateFolder,
+    workers: Workers,
+) -> Watch:
     """Return the writer of the files that show a training's progress, for this worker."""
     watch = Watch(folder.progress, silent=not workers.is_first)
     if workers.is_first and job.recipe.tensorboard:
@@ -212,7 +220,11 @@ def watch_of(job: TrainingJob, folder: StateFolder, workers: Workers) -> Watch:
     return watch
 
 
-def first_log_line(job: TrainingJob, device: str, workers: int) -> str:
+def first_log_line(
+    job: TrainingJob,
+    device: str,
+    workers: int,
+) -> str:
     """Return the first line of a training's log: time, process, host, device and precision."""
     slurm_job = os.environ.get("SLURM_JOB_ID")
     place = os.uname().nodename

@@ -60,7 +60,12 @@ class Schedule:
             return recipe.learning_rate * share
         return self.learning_rate
 
-    def after_epoch(self, epoch: int, loss: float, recipe: Recipe) -> "Schedule":
+    def after_epoch(
+        self,
+        epoch: int,
+        loss: float,
+        recipe: Recipe,
+    ) -> "Schedule":
         """Return the schedule after epoch ``epoch``, from 1.
 
         ``loss`` is the criterion of the epoch: its validation loss, or -BLEU with best_by.

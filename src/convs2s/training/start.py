@@ -34,7 +34,9 @@ _ADVICE = "take the model's by `vocabulary_of` in the task's file"
 
 
 def fetched_start(
-    recipe: Recipe, output: Path, downloads: Mapping[str, Download]
+    recipe: Recipe,
+    output: Path,
+    downloads: Mapping[str, Download],
 ) -> Path | None:
     """Download the model of ``training.start`` if it is a URL; return the path of the file.
 
@@ -64,7 +66,11 @@ def fetched_start(
     return path
 
 
-def begin(job: TrainingJob, data: TrainingData, network: Network) -> int:
+def begin(
+    job: TrainingJob,
+    data: TrainingData,
+    network: Network,
+) -> int:
     """Load the weights of ``training.start``, if any, into the network; return the first epoch.
 
     The first epoch is 1, unless the training continues that of the model (``as: continue``).
@@ -87,7 +93,9 @@ def begin(job: TrainingJob, data: TrainingData, network: Network) -> int:
 
 
 def _difference(
-    job: TrainingJob, data: TrainingData, model: ModelDescription
+    job: TrainingJob,
+    data: TrainingData,
+    model: ModelDescription,
 ) -> str | None:
     """Return the first difference between a model and this training, or None if there is none.
 
@@ -161,7 +169,10 @@ def _shown(changed: list[str]) -> str:
 
 
 def _epochs_made(
-    job: TrainingJob, data: TrainingData, model: ModelDescription, path: Path
+    job: TrainingJob,
+    data: TrainingData,
+    model: ModelDescription,
+    path: Path,
 ) -> int:
     """Return the number of the epoch whose weights a model has.
 

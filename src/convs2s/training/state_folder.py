@@ -103,7 +103,10 @@ class StateFolder:
     """
 
     def __init__(
-        self, parent: Path, identity: Mapping[str, Any], copies: str | None = None
+        self,
+        parent: Path,
+        identity: Mapping[str, Any],
+        copies: str | None = None,
     ) -> None:
         """Set the paths; nothing is created before ``locked``.
 
@@ -204,7 +207,10 @@ class StateFolder:
             )
 
     def read(
-        self, path: Path, device: str, epoch: int | None = None
+        self,
+        path: Path,
+        device: str,
+        epoch: int | None = None,
     ) -> tuple[dict[str, "Tensor"], dict[str, Any]]:
         """Return the tensors and the description that ``write`` wrote.
 
@@ -269,7 +275,11 @@ class StateFolder:
         return lines
 
 
-def take_lock(lock: TextIO, folder: Path, owner: str | None = None) -> str:
+def take_lock(
+    lock: TextIO,
+    folder: Path,
+    owner: str | None = None,
+) -> str:
     """Take the lock of a folder ``state/``; return the content of the lock file.
 
     If another process holds the lock and ``owner`` is given, write ``refused.json`` with both

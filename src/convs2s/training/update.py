@@ -213,7 +213,12 @@ class Updater:
         tokens = [update.tokens for update in started]
         return list(map(UpdateReport, total_losses, tokens, norms))
 
-    def _gradient(self, loaded: LoadedUpdate, moment: Moment, divisor: int) -> Tensor:
+    def _gradient(
+        self,
+        loaded: LoadedUpdate,
+        moment: Moment,
+        divisor: int,
+    ) -> Tensor:
         """Compute the gradient of the update's loss / divisor; return this worker's summed loss.
 
         The gradient is summed over all micro-batches of all workers, and is left in the
@@ -251,7 +256,10 @@ class Updater:
                 pending[failed : failed + 1] = self._halved(micro_batch, loaded, moment)
 
     def _halved(
-        self, micro_batch: MicroBatch, loaded: LoadedUpdate, moment: Moment
+        self,
+        micro_batch: MicroBatch,
+        loaded: LoadedUpdate,
+        moment: Moment,
     ) -> list[tuple[MicroBatch, LossInputs]]:
         """Return the loaded halves of a micro-batch that did not fit into memory.
 
@@ -326,7 +334,11 @@ class Updater:
 
     @torch.no_grad()
     def validate(
-        self, store: TokenStore, *, full: bool = False, sources: Indices | None = None
+        self,
+        store: TokenStore,
+        *,
+        full: bool = False,
+        sources: Indices | None = None,
     ) -> float:
         """Return the validation loss in nats per target token, including ``</s>``.
 

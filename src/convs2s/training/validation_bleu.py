@@ -20,7 +20,11 @@ from convs2s.training.workers import Workers
 PAIRS = 2000
 
 
-def validation_bleu(data: TrainingData, workers: Workers, network: Network) -> float:
+def validation_bleu(
+    data: TrainingData,
+    workers: Workers,
+    network: Network,
+) -> float:
     """Return BLEU, from 0 to 100, of at most ``PAIRS`` validation pairs.
 
     The pairs are translated without a shortlist. Hypotheses and references are scored as they are

@@ -22,7 +22,12 @@ class _Mask(torch.autograd.Function):
     """Multiplication by a mask. Only the mask is kept for the backward pass."""
 
     @staticmethod
-    def forward(ctx: Any, x: Tensor, keep: Tensor, scale: float) -> Tensor:
+    def forward(
+        ctx: Any,
+        x: Tensor,
+        keep: Tensor,
+        scale: float,
+    ) -> Tensor:
         """Return x * keep * scale; ``keep``, in the shape of x, has ones and zeros."""
         ctx.save_for_backward(keep)
         ctx.scale = scale
@@ -38,7 +43,10 @@ class _Mask(torch.autograd.Function):
 
 
 def dropout(
-    x: Tensor, probability: float, training: bool, padding: Tensor | None = None
+    x: Tensor,
+    probability: float,
+    training: bool,
+    padding: Tensor | None = None,
 ) -> Tensor:
     """Set each value to zero with ``probability``, and divide the others by 1 - ``probability``.
 

@@ -18,7 +18,12 @@ class LinearMap:
     least ``FEWEST_ROWS`` rows: then the terms of each row are added in the same order.
     """
 
-    def __init__(self, weight: Tensor, bias: Tensor, precision: Precision) -> None:
+    def __init__(
+        self,
+        weight: Tensor,
+        bias: Tensor,
+        precision: Precision,
+    ) -> None:
         """Take a weight (outputs, inputs) and a bias (outputs,), without their gradients.
 
         ``bf16`` rounds both. ``fp32`` keeps their precision, even if it is fp64.

@@ -87,7 +87,11 @@ class _SummedCrossEntropy(torch.autograd.Function):
 
 
 def _loss_alone(
-    features: Tensor, weight: Tensor, bias: Tensor, target: Tensor, smoothing: float
+    features: Tensor,
+    weight: Tensor,
+    bias: Tensor,
+    target: Tensor,
+    smoothing: float,
 ) -> Tensor:
     """Return the loss of ``summed_cross_entropy`` without computing gradients."""
     total = torch.zeros((), dtype=torch.float64, device=features.device)
@@ -122,7 +126,10 @@ def _rows_of_block(features: Tensor, weight: Tensor) -> int:
 
 
 def block_loss(
-    logits: Tensor, target: Tensor, smoothing: float, precision: torch.dtype
+    logits: Tensor,
+    target: Tensor,
+    smoothing: float,
+    precision: torch.dtype,
 ) -> tuple[Tensor, Tensor]:
     """Return the summed loss of a block's logits (r, V), and its gradient (r, V).
 

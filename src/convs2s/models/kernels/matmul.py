@@ -44,7 +44,11 @@ def kernels() -> list[Kernel]:
     return ["blas"]
 
 
-def linear(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
+def linear(
+    x: Tensor,
+    weight: Tensor,
+    bias: Tensor,
+) -> Tensor:
     """Map x (..., inputs) by a weight (outputs, inputs) and a bias (outputs,).
 
     The kernel ``onednn`` is only used for products in float32 on a CPU that gradients are computed
@@ -83,7 +87,12 @@ class _Windows(torch.autograd.Function):
     """``_gather`` with a gradient that takes one pass over memory."""
 
     @staticmethod
-    def forward(ctx: Any, x: Tensor, kernel: int, left: int) -> Tensor:
+    def forward(
+        ctx: Any,
+        x: Tensor,
+        kernel: int,
+        left: int,
+    ) -> Tensor:
         """Map (B, n, d) to (B, n, kernel * d)."""
         ctx.kernel = kernel
         ctx.left = left
@@ -104,7 +113,11 @@ class _Windows(torch.autograd.Function):
         return summed[:, ctx.left : ctx.left + positions], None, None
 
 
-def _gather(x: Tensor, kernel: int, left: int) -> Tensor:
+def _gather(
+    x: Tensor,
+    kernel: int,
+    left: int,
+) -> Tensor:
     """Return the windows of x; see ``windows``."""
     right = kernel - 1 - left
     padded = functional.pad(x, (0, 0, left, right))  # (B, n + kernel - 1, d)
@@ -115,7 +128,11 @@ def _gather(x: Tensor, kernel: int, left: int) -> Tensor:
     return torch.cat(moved, dim=2)
 
 
-def windows(x: Tensor, kernel: int, left: int) -> Tensor:
+def windows(
+    x: Tensor,
+    kernel: int,
+    left: int,
+) -> Tensor:
     """Return the window (B, n, kernel * d) of each position of x (B, n, d).
 
     A window begins ``left`` positions before its own position; for a causal convolution this is
