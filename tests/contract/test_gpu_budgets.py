@@ -59,6 +59,13 @@ class Counts(TorchDispatchMode):
         self.live -= size
 
 
+@pytest.fixture(autouse=True)
+def no_autocast(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The device without numbers has no autocast."""
+    monkeypatch.setattr(torch, "autocast", lambda *_, **__: nullcontext())
+    monkeypatch.setattr(torch, "is_autocast_enabled", lambda _: False)
+
+
 def test_an_update_of_16_000_tokens_fits_a_gpu_of_today(
     root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -73,7 +80,6 @@ def test_an_update_of_16_000_tokens_fits_a_gpu_of_today(
         network = build_network(settings.architecture, TYPES, TYPES)
     updater = Updater(network, recipe, seed=1, device="meta")
     monkeypatch.setattr(updater.optimizer, "step", lambda: None)
-    monkeypatch.setattr(torch, "autocast", lambda *_, **__: nullcontext())
     loaded = updater.load(store, np.arange(len(store)))
     with Counts() as counts:
         updater.start(loaded, Moment(1, 0, 0.1))
