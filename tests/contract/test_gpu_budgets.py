@@ -1,98 +1,100 @@
-"""What an update asks of a device, counted on one that computes nothing: budgets hold.
+"""What updates, validations and searches ask of a GPU, counted without one: budgets hold."""
 
-A launch is an operation that writes numbers there.
-"""
-
-import weakref
-from contextlib import nullcontext
+import shutil
+import sys
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 import torch
-from torch import Tensor
-from torch.utils._python_dispatch import TorchDispatchMode
-from torch.utils._pytree import tree_leaves
 
-from convs2s.config.load import load
-from convs2s.data.store import TokenStore, write_store
-from convs2s.models.build import build_network
-from convs2s.models.kernels.logits import summed_cross_entropy
-from convs2s.training.schedule import Moment
-from convs2s.training.update import Updater
+from tests.contract.fake_cuda import Figures, build_hooks, counted
 
-TYPES = 44_000  # As the BPE of WMT'14 English-French has
-LENGTH = 25
-TOKENS = 16_000
+pytestmark = [
+    pytest.mark.skipif(
+        sys.platform != "linux" or shutil.which("g++") is None,
+        reason="fake CUDA tensors have a backward pass by a library that is compiled for Linux",
+    ),
+    pytest.mark.skipif(
+        torch.backends.cuda.is_built(),
+        reason="a build of torch for CUDA asks its driver, also of fake tensors",
+    ),
+]
 
-
-class Counts(TorchDispatchMode):
-    """Counts launches, and the bytes of what lives at a time."""
-
-    def __init__(self) -> None:
-        super().__init__()  # type: ignore[no-untyped-call]
-        self.launches = 0
-        self.live = 0
-        self.peak = 0
-        self.seen: weakref.WeakSet[Any] = weakref.WeakSet()
-
-    def __torch_dispatch__(
-        self, func: Any, types: Any, args: Any = (), kwargs: Any = None
-    ) -> object:
-        before = [x for x in tree_leaves((args, kwargs)) if isinstance(x, Tensor)]
-        self.seen.update(tensor.untyped_storage() for tensor in before)
-        result = func(*args, **(kwargs or {}))
-        made = [x for x in tree_leaves(result) if isinstance(x, Tensor)]
-        made = [tensor for tensor in made if tensor.is_meta]
-        self.launches += bool(made) and not func.is_view
-        for tensor in made:
-            storage = tensor.untyped_storage()
-            if storage not in self.seen:
-                self.seen.add(storage)
-                self.live += storage.nbytes()
-                self.peak = max(self.peak, self.live)
-                weakref.finalize(storage, self.free, storage.nbytes())
-        return result
-
-    def free(self, size: int) -> None:
-        self.live -= size
+FP32 = ["cuda:0 torch.float32"]
+CASES: dict[str, dict[str, Any]] = {
+    "bf16": {"model": "wmt14_en_fr"},
+    "fp32": {"model": "wmt14_en_fr", "precision": "fp32", "tokens": 16_000},
+    "adam": {"model": "small", "optimizer": "adam"},
+    "16,000 tokens": {"model": "wmt14_en_fr", "tokens": 16_000},
+}
+CUT: dict[str, Any] = {"model": "wmt14_en_fr", "layers": 3}
 
 
-@pytest.fixture(autouse=True)
-def no_autocast(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The device without numbers has no autocast."""
-    monkeypatch.setattr(torch, "autocast", lambda *_, **__: nullcontext())
-    monkeypatch.setattr(torch, "is_autocast_enabled", lambda _: False)
+@pytest.fixture(scope="module")
+def hooks(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return build_hooks(tmp_path_factory.mktemp("hooks"))
 
 
-def test_an_update_of_16_000_tokens_fits_a_gpu_of_today(
-    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.fixture(scope="module")
+def figures(hooks: Path) -> dict[str, Figures]:
+    cases = {**CASES, "cut": CUT, "cut, compiled": {**CUT, "compiled": True}}
+    return dict(zip(cases, counted(hooks, list(cases.values())), strict=True))
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_an_update_waits_for_nothing_and_copies_its_batch_alone(
+    figures: dict[str, Figures], case: str
 ) -> None:
-    settings = load(root).model("wmt14_en_fr")
-    batch = settings.training.batch.model_copy(update={"micro_batch_tokens": None})
-    changes = {"precision": "fp32", "batch": batch, "compile": False}
-    recipe = settings.training.model_copy(update=changes)
-    rows = [[3] * (LENGTH - 1) + [1]] * (TOKENS // LENGTH)
-    write_store(tmp_path / "pairs.arrow", zip(rows, rows, strict=True))
-    store = TokenStore(tmp_path / "pairs.arrow")
-    with torch.device("meta"):
-        network = build_network(settings.architecture, TYPES, TYPES)
-    updater = Updater(network, recipe, seed=1, device="meta")
-    monkeypatch.setattr(updater.optimizer, "step", lambda: None)
-    loaded = updater.load(store, np.arange(len(store)))
-    with Counts() as counts:
-        updater.start(loaded, Moment(1, 0, 0.1))
-    assert counts.launches <= 1800
-    assert counts.peak < 14e9
-    assert {parameter.dtype for parameter in network.parameters()} == {torch.float32}
+    found = figures[case]
+    assert found["waits"] == []
+    assert found["uploads"] == 4  # source, previous, places and target
+    assert found["validation_waits"] == ["tolist"]
+    # Each step, once: of the most tokens, five words and two, and of </s>.
+    assert found["search_waits"] == ["cpu"] * (5 + 2 + 1)
 
 
-def test_the_loss_of_16_000_tokens_takes_less_than_a_gigabyte() -> None:
-    weight = torch.empty(TYPES, 512, device="meta", requires_grad=True)
-    features = torch.empty(TOKENS, 512, device="meta", requires_grad=True)
-    bias = torch.empty(TYPES, device="meta", requires_grad=True)
-    target = torch.ones(TOKENS, dtype=torch.int64, device="meta")
-    with Counts() as counts:
-        summed_cross_entropy(features, weight, bias, target, 0.1)
-    assert counts.peak < 1e9
+@pytest.mark.parametrize("case", CASES)
+def test_parameters_gradients_and_states_are_fp32_on_the_gpu(
+    figures: dict[str, Figures], case: str
+) -> None:
+    found = figures[case]
+    assert [found[name] for name in ("parameters", "gradients", "states")] == [FP32] * 3
+    assert found["loss"] == ["cuda:0", "torch.float64"]
+
+
+def test_launches_of_an_update_are_within_budget(figures: dict[str, Figures]) -> None:
+    assert figures["bf16"]["launches"] <= 1800
+    assert all(figures[case]["step_launches"] <= 10 for case in CASES)
+
+
+@pytest.mark.parametrize("case", ["fp32", "16,000 tokens"])
+def test_logits_of_16_000_tokens_take_less_than_a_gigabyte(
+    figures: dict[str, Figures], case: str
+) -> None:
+    assert figures[case]["logits_bytes"] < 1e9
+
+
+def test_a_micro_batch_of_16_000_tokens_fits_a_gpu_of_today(
+    figures: dict[str, Figures],
+) -> None:
+    assert figures["16,000 tokens"]["peak_bytes"] < 8e9
+    assert figures["fp32"]["peak_bytes"] < 14e9
+
+
+def test_a_compiled_network_is_one_graph_each_way_of_few_kernels(
+    figures: dict[str, Figures],
+) -> None:
+    eager, compiled = figures["cut"], figures["cut, compiled"]
+    # One graph each way, and one of the loss: nothing is compiled again.
+    forward, backward, _ = compiled["kernels"]
+    assert forward + backward <= 0.3 * eager["launches"]
+
+
+@pytest.mark.slow
+def test_a_compiled_update_launches_a_third(
+    figures: dict[str, Figures], hooks: Path
+) -> None:
+    (compiled,) = counted(hooks, [{**CASES["bf16"], "compiled": True}])
+    assert len(compiled["kernels"]) == 3
+    assert 3 * compiled["launches"] <= figures["bf16"]["launches"]
