@@ -71,7 +71,7 @@ def test_attention_is_that_of_the_search(translator: Translator) -> None:
 def test_a_translations_score_is_that_of_its_pair(
     translator: Translator, model: Path, sharp: Path
 ) -> None:
-    several = [model, str(sharp)]
+    several: list[str | Path] = [model, str(sharp)]
     both = Translator.load(several, device="cpu", ensemble="log_probabilities")
     assert repr(both) == "<Translator tiny en-fr, 2 x, cpu>"
     (other,) = Translator.load(several, device="cpu").translate(["w1"], attention=True)

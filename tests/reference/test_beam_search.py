@@ -39,7 +39,7 @@ SWITCHES: tuple[dict[str, Any], ...] = (
     {"unknown_penalty": 0.3},
 )
 
-FOND = ({}, {UNKNOWN: 2.0}, {END: 4.0}, {PADDING: 3.0})
+FOND: tuple[dict[int, float], ...] = ({}, {UNKNOWN: 2.0}, {END: 4.0}, {PADDING: 3.0})
 """Types that a network likes, padding among them, which nobody may write."""
 
 
