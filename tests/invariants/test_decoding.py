@@ -94,12 +94,10 @@ def test_another_shortlist_beside_it_changes_no_output(precision: Precision) -> 
         results = beam_search(ensemble, source[rows], options(beam=4), shortlist)
         return [(one.tokens, one.score) for each in results for one in each]
 
-    together = iter(found(slice(24)))
-    for row in range(24):
-        for tokens, score in found(slice(row, row + 1)):
-            expected_tokens, expected_score = next(together)
-            assert tokens == expected_tokens
-            assert score == pytest.approx(expected_score)
+    alone = [one for row in range(24) for one in found(slice(row, row + 1))]
+    for (tokens, score), expected in zip(found(slice(24)), alone, strict=True):
+        assert tokens == expected[0]
+        assert score == pytest.approx(expected[1])
 
 
 # ---- step by step or at once ----

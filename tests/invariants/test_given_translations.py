@@ -45,8 +45,8 @@ def full_pass(path: Path, source: str, target: str) -> torch.Tensor:
     previous = torch.cat([torch.tensor([[END]]), tokens[:, :-1]], 1)
     with torch.no_grad():
         logits, _ = net(given, previous)
-    probabilities: torch.Tensor = logits[0].double().softmax(1)
-    return probabilities.gather(1, tokens.view(-1, 1)).squeeze(1)
+    found: torch.Tensor = logits[0].double().softmax(1)
+    return found.gather(1, tokens.view(-1, 1)).squeeze(1)
 
 
 def expected(path: Path, source: str, target: str) -> object:
