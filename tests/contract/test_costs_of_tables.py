@@ -110,8 +110,16 @@ def test_the_rate_of_another_network_tells_what_a_model_takes(
     assert to_come is not None
     assert to_come.cores == pytest.approx(expected.cores)
     assert to_come.gpus == pytest.approx(expected.gpus)
+
+
+def test_a_network_of_another_kind_tells_nothing(multi30k: Settings) -> None:
     lstm = cells(multi30k, "lstm_table1")[0]
-    assert cost_of(multi30k, "lstm_table1", first, lstm).unknown == len(lstm.runs)
+    further = cells(multi30k, "further_rows")
+    train(next(cell for cell in further if cell.task == lstm.task), 0, hours=1)
+    cost = cost_of(multi30k, "lstm_table1", *further, lstm)
+    alone = cost_of(multi30k, "lstm_table1", *further)
+    assert cost.finished == 1
+    assert cost.unknown - alone.unknown == len(lstm.runs)
 
 
 def test_before_the_first_run_a_stated_figure_of_another_model_tells(

@@ -111,17 +111,18 @@ def test_files_of_others_are_left_out(model_file: Path) -> None:
     found = sections(changed(model_file, seed=2, identity=identity))
     assert "seed: 2" in found["Training"]
     assert UNKNOWN in found["Scores"]
-    assert UNKNOWN in found["Made with"]
+    assert "torch" not in found["Made with"]
 
 
 def test_records_that_lack_something_say_so(model_file: Path) -> None:
     records = model_file.with_name("training.json")
     content = json.loads(records.read_text("utf-8"))
-    for lacks in ("packages", "revision"):
-        assert UNKNOWN not in sections(model_card(model_file))["Made with"]
+    content["manifest"]["revision"] = "abc"
+    for lacks, is_said in (("packages", False), ("threads", True)):
         del content["manifest"][lacks]
         records.write_text(json.dumps(content), "utf-8")
-    assert UNKNOWN in sections(model_card(model_file))["Made with"]
+        found = sections(model_card(model_file))["Made with"]
+        assert (UNKNOWN in found) == is_said
     records.write_text("{}")
     assert UNKNOWN in sections(model_card(model_file))["Made with"]
 
