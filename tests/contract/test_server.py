@@ -4,10 +4,12 @@ import json
 import re
 import shlex
 import signal
+import socket
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
@@ -18,6 +20,8 @@ import pytest
 from convs2s.api.translator import Translator
 from convs2s.config.decoding import DecodingSettings
 from convs2s.decoding.translate import Translation
+from convs2s.serving.server import listen
+from convs2s.serving.settings import ServerSettings
 from tests.support.processes import listening
 from tests.support.served import FORM, HEAD, JSON, ModelServer, serving
 
@@ -46,6 +50,35 @@ def expected(sharp: Path) -> list[Translation]:
 
 
 # ---- its own requests ----
+
+
+def test_fifty_at_once_get_what_each_asked(server: ModelServer) -> None:
+    sentences = [f"w{number % 12} w{number % 5} w{number % 7}" for number in range(50)]
+    alone = {
+        one: server.translate(one).content["translations"][0]["text"]
+        for one in sentences
+    }
+    with ThreadPoolExecutor(50) as clients:
+        answers = list(clients.map(server.translate, sentences))
+    for sentence, answer in zip(sentences, answers, strict=True):
+        (found,) = answer.content["translations"]
+        assert (found["source"], found["text"]) == (sentence, alone[sentence])
+
+
+def test_no_part_of_an_answer_waits_for_an_acknowledgment() -> None:
+    with listen(ServerSettings(port=0)) as listening_socket:
+        with socket.create_connection(listening_socket.getsockname()):
+            connection = listening_socket.accept()[0]
+        with connection:
+            assert connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
+
+
+def test_the_page_runs_what_it_holds_and_no_more(server: ModelServer) -> None:
+    answer = server.ask("/")
+    policy = answer.headers["content-security-policy"]
+    assert policy.startswith("default-src 'none'; script-src 'sha256-")
+    assert re.findall(rb"(?:src|href)=\"([^\"]*)", answer.body) == [b"data:,"]
+    assert b"{{" not in answer.body
 
 
 def test_it_translates_as_the_program_does(

@@ -76,6 +76,19 @@ def configure(checkout: Checkout, **options: int) -> None:
     checkout.configure(stated | options)
 
 
+@pytest.mark.slow
+def test_a_training_on_a_whole_node_has_the_workers_that_it_asked_for(
+    uneven: Slurm, checkout: Checkout
+) -> None:
+    configure(checkout, gpus=4)
+    # The batch job sees all of the node; a step, as of the Slurm plugin, what was asked for.
+    profile = (checkout / "profiles/generic/profile.yaml").read_text("utf-8")
+    whole = profile.replace("--ntasks-per-node=1", "--exclusive --nodelist=node1")
+    checkout.write("profiles/generic/profile.yaml", whole)
+    said, grants = granted(uneven, checkout, "generic")
+    assert [grant[:3] for grant in grants] == [["4", "4", "9"]], said
+
+
 @pytest.mark.parametrize(
     ("profile", "nodes", "gpus"),
     [
