@@ -65,6 +65,7 @@ class _LightLoader(SourceFileLoader):
         path: Any = None,
         target: Any = None,
     ) -> ModuleSpec | None:
+        """Return where a module of sacremoses is, with this loader; None for other modules."""
         if not name.startswith("sacremoses"):
             return None
         spec = PathFinder.find_spec(name, path)
