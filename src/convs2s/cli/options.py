@@ -7,13 +7,12 @@ from argparse import (
     ArgumentTypeError,
     BooleanOptionalAction,
     Namespace,
-    _ActionsContainer,
 )
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from types import NoneType
-from typing import Any, Literal, get_args, get_origin
+from typing import Any, Literal, Protocol, get_args, get_origin
 
 from pydantic.fields import FieldInfo
 
@@ -24,6 +23,14 @@ from convs2s.config.section import S, Section, Values, field_texts
 from convs2s.files.atomic import check_place
 from convs2s.files.limits import MOST_PROCESSES
 from convs2s.files.text import read_lines, text_lines
+
+
+class TakesArguments(Protocol):
+    """A parser of a command, or a group of its options."""
+
+    def add_argument(self, *names: str, **settings: Any) -> object:
+        """Add an argument, as argparse's parsers and groups do."""
+
 
 Run = Callable[[Namespace], None]
 """A function that runs a command with its parsed options."""
@@ -53,7 +60,7 @@ def add_commands(
 
 
 def add_file(
-    command: _ActionsContainer,
+    command: TakesArguments,
     name: str,
     meaning: str,
     **settings: Any,
@@ -63,7 +70,7 @@ def add_file(
 
 
 def add_flag(
-    command: _ActionsContainer,
+    command: TakesArguments,
     name: str,
     meaning: str,
 ) -> None:
