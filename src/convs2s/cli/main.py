@@ -3,7 +3,7 @@
 import os
 import re
 import sys
-from argparse import ArgumentParser, HelpFormatter, Namespace, _SubParsersAction
+from argparse import ArgumentParser, HelpFormatter, Namespace
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -280,6 +280,7 @@ def examples_in(text: str) -> list[str]:
 def commands_below(parser: ArgumentParser) -> dict[str, ArgumentParser]:
     """Return the parsers of a parser's subcommands by name; an empty dict if it has none."""
     for action in parser._actions:
-        if isinstance(action, _SubParsersAction):
+        # Only the choices of subcommands are a dict: name -> parser.
+        if isinstance(action.choices, dict):
             return dict(action.choices)
     return {}
