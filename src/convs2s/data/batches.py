@@ -21,7 +21,10 @@ if TYPE_CHECKING:
 Indices = npt.NDArray[np.int64]
 
 Order = npt.NDArray[np.int32]
-"""All row numbers of a store in some order. They take half the memory of int64."""
+"""All row numbers of a store in some order.
+
+int32 takes half the memory of int64. It is wide enough for 2^31 rows, and numpy refuses more.
+"""
 
 Rows = npt.NDArray[np.signedinteger[Any]]
 """Row numbers of a store."""
