@@ -12,7 +12,7 @@ import json
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import ceil
 from pathlib import Path
 from typing import Any
@@ -51,7 +51,7 @@ class Watch:
     # Whether this worker shows no bar and no lines, because another worker shows them.
     silent: bool = False
     # Writer of TensorBoard's events, after ``begin``.
-    _writer: Any = None
+    _writer: Any = field(default=None, init=False)
 
     def begin(self, state: TrainerState) -> None:
         """Write the files for the state in which a training starts or resumes.
