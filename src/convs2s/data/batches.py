@@ -6,8 +6,7 @@ Paper, section 4.2: the pairs of a batch have similar lengths, and each epoch sh
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import chain
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -21,12 +20,13 @@ if TYPE_CHECKING:
 Indices = npt.NDArray[np.int64]
 
 Order = npt.NDArray[np.int32]
-"""All row numbers of a store in some order. They take half the memory of int64."""
+"""All row numbers of a store in some order.
+
+int32 takes half the memory of int64. It is wide enough for 2^31 rows, and numpy refuses more.
+"""
 
 Rows = npt.NDArray[np.signedinteger[Any]]
 """Row numbers of a store."""
-
-_Rows = TypeVar("_Rows", Indices, Order)
 
 SORT_CHUNK = 1 << 20
 """Number of rows that are sorted at a time.
@@ -52,7 +52,7 @@ def plan_batches(
     target_lengths: "Lengths",
     limits: BatchLimits,
     generator: np.random.Generator,
-) -> list[Order]:
+) -> list[Rows]:
     """Plan one epoch: sort the pairs by length, cut them into batches, shuffle the batches.
 
     If ``limits.lengths`` asks for batches of mixed lengths, the pairs are not sorted. Pairs of
@@ -81,9 +81,10 @@ def plan_batches(
     batches = [batches[index] for index in generator.permutation(len(batches))]
     if limits.split == "separate":
         # Each micro-batch becomes a batch of its own.
-        most = limits.micro_batch_tokens
-        parts = (cut(batch, longest, None, most) for batch in batches)
-        batches = list(chain.from_iterable(parts))
+        micro_batches: list[Rows] = []
+        for batch in batches:
+            micro_batches += cut(batch, longest, None, limits.micro_batch_tokens)
+        return micro_batches
     return batches
 
 
@@ -120,11 +121,11 @@ def sort_by_length(order: Order, lengths: "Lengths") -> Order:
 
 
 def cut(
-    order: _Rows,
+    order: Rows,
     lengths: "Lengths",
     sentences: int | None,
     tokens: int | None,
-) -> list[_Rows]:
+) -> list[Rows]:
     """Cut ``order`` into runs of at most ``sentences`` rows and ``tokens`` padded tokens.
 
     ``lengths[r]`` is the length of row r. See `cut_starts`.

@@ -39,7 +39,6 @@ FileNamePair = tuple[str, str]
 LinePair = tuple[str, str]
 """A source line and the target line that translates it."""
 
-
 _SEGMENTED = frozenset({".sgm", ".sgml", ".xml"})
 """Suffixes of files whose text is in <seg> elements."""
 

@@ -128,7 +128,13 @@ class PartialFile:
         expected: Expected,
         kind: str = UPSTREAM,
     ) -> None:
-        """Name the partial file of ``output``; ``kind`` is ``UPSTREAM`` or ``MIRROR``."""
+        """Name the partial file of ``output``; nothing is created yet.
+
+        Args:
+            output: the file that is downloaded.
+            expected: what is known of the complete file.
+            kind: ``UPSTREAM`` or ``MIRROR``.
+        """
         self.expected = expected
         self._output = output
         self._path = output.with_name(f"{output.name}{kind}")

@@ -117,9 +117,10 @@ def _fast_align_directions(sample: Sample, states: Path) -> Directions:
     reverse = most_probable_links(target, source, states)
     source_bounds = pairwise(source.starts.tolist())
     target_bounds = pairwise(target.starts.tolist())
-    for source_words, target_words in zip(source_bounds, target_bounds, strict=True):
-        source_positions = forward[slice(*target_words)].tolist()
-        target_positions = reverse[slice(*source_words)].tolist()
+    bounds = zip(source_bounds, target_bounds, strict=True)
+    for (source_start, source_end), (target_start, target_end) in bounds:
+        source_positions = forward[target_start:target_end].tolist()
+        target_positions = reverse[source_start:source_end].tolist()
         forward_links = [(i, j) for j, i in enumerate(source_positions) if i >= 0]
         reverse_links = [(i, j) for i, j in enumerate(target_positions) if j >= 0]
         yield forward_links, reverse_links

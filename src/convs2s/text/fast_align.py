@@ -145,12 +145,11 @@ class _Pairs:
         target_word = target.words[self.targets].astype(np.int64)[self.target]  # (P,)
         # (P,), key of each pair's two words, see `_Model`
         self.keys: Integers = target_word * source.types + source_word
-        # (P,) and (T,), position of each pair's source word and of each target word in its
-        # sentence, from 1, divided by the length of the sentence
+        # (P,), position of each pair's source word, from 1, divided by the sentence's length
         self.source_share: Floats = (self.source_place + 1) / source_length[self.target]
-        self.target_share: Floats = (
-            self.targets - target.starts[sentence] + 1
-        ) / target_length
+        target_place = self.targets - target.starts[sentence]  # (T,), from 0
+        # (T,), position of each target word, from 1, divided by the sentence's length
+        self.target_share: Floats = (target_place + 1) / target_length
         # (T,), 1 / length of each target word's sentence
         self.target_step: Floats = 1 / target_length
 

@@ -133,9 +133,8 @@ def check_grant(workers: int) -> None:
     Raises:
         UserError: Fewer GPUs were granted than there are workers.
     """
-    grant = (
-        gpus_granted()
-    )  # NAME=0,1, in which ``gpu_names`` finds as many GPUs as in 0,1
+    # NAME=0,1, in which ``gpu_names`` finds as many GPUs as in 0,1.
+    grant = gpus_granted()
     granted = len(gpu_names(grant))
     if grant and granted < workers:
         raise UserError(

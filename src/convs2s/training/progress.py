@@ -12,7 +12,7 @@ import json
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import ceil
 from pathlib import Path
 from typing import Any
@@ -50,7 +50,8 @@ class Watch:
     events: Path | None = None  # folder of TensorBoard's events; None: not written
     # Whether this worker shows no bar and no lines, because another worker shows them.
     silent: bool = False
-    _writer: Any = None  # of TensorBoard's events, after ``begin``
+    # Writer of TensorBoard's events, after ``begin``.
+    _writer: Any = field(default=None, init=False)
 
     def begin(self, state: TrainerState) -> None:
         """Write the files for the state in which a training starts or resumes.
@@ -152,9 +153,8 @@ class EpochProgress:
     """
 
     state: TrainerState  # the state of the training, which the trainer changes
-    epochs: (
-        float | None
-    )  # number of epochs of the whole training; None if it is unknown
+    # Number of epochs of the whole training; None if it is unknown.
+    epochs: float | None
     batches: int  # number of updates in this epoch, which may be cut short
     full_batches: int  # number of updates in a full epoch
     watch: Watch  # writes the files

@@ -224,7 +224,7 @@ class StateFolder:
         other = ""
         if fields.pop("training", self.path.name) != self.path.name:
             other = "training"
-        elif epoch not in (None, fields.get("epoch")):
+        elif epoch is not None and fields.get("epoch") != epoch:
             other = "epoch"
         if other:
             raise UserError(
