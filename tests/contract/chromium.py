@@ -43,8 +43,10 @@ class Page:
         program = chromium()
         self.complaints: list[str] = []
         self.fetched: list[str] = []
-        self._number, self._session = 0, ""
-        (commands, self._commands), (self._answers, answers) = os.pipe(), os.pipe()
+        self._number = 0
+        self._session = ""
+        commands, self._commands = os.pipe()
+        self._answers, answers = os.pipe()
         # The browser reads commands from descriptor 3 and answers on 4, whatever they are here.
         redirected = f'exec "$0" "$@" 3<&{commands} 4>&{answers}'
         arguments = [
@@ -128,7 +130,7 @@ class Page:
         assert self.run(until) is True
 
     def point(self, selector: str, place: int = 0) -> None:
-        """Move the pointer to the middle of an element."""
+        """Move the pointer to the middle of an element: of several, that at a place."""
         script = f"""(() => {{
             const found = document.querySelectorAll({json.dumps(selector)})[{place}];
             found.scrollIntoView({{block: "center", inline: "center", behavior: "instant"}});

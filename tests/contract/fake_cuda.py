@@ -58,11 +58,10 @@ def counted(hooks: Path, cases: Sequence[Mapping[str, Any]]) -> list[Figures]:
         str(hooks),
         json.dumps(cases),
     ]
-    alone = os.environ | {
-        "TORCHINDUCTOR_COMPILE_THREADS": "1"
-    }  # its processes cost more than these
+    # The compiler's own processes would cost more time than these few cases save by them.
+    environment = os.environ | {"TORCHINDUCTOR_COMPILE_THREADS": "1"}
     done = subprocess.run(
-        command, env=alone, capture_output=True, text=True, check=False, cwd=ROOT
+        command, env=environment, capture_output=True, text=True, check=False, cwd=ROOT
     )
     assert done.returncode == 0, done.stderr
     found: list[Figures] = json.loads(done.stdout.splitlines()[-1])

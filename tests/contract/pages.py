@@ -33,11 +33,11 @@ def blocks(root: Path) -> Iterator[Block]:
     for page in (root / "README.md", *sorted((root / "docs").glob("*.md"))):
         if page.name not in GENERATED:
             text = page.read_text("utf-8")
-            yield from (Block(page.name, *found) for found in _FENCED.findall(text))
-            for found in _INDENTED.findall(_FENCED.sub("", text)):
-                yield Block(
-                    page.name, "", re.sub("^    ", "", found, flags=re.MULTILINE)
-                )
+            for kind, fenced in _FENCED.findall(text):
+                yield Block(page.name, kind, fenced)
+            for indented in _INDENTED.findall(_FENCED.sub("", text)):
+                code = re.sub("^    ", "", indented, flags=re.MULTILINE)
+                yield Block(page.name, "", code)
 
 
 def snakemake_commands(root: Path) -> set[str]:

@@ -21,7 +21,10 @@ HOSTILE = "<script>alert('text')</script><img src=https://example.org/x onerror=
 """Text of a corpus that would do harm if it were taken for HTML."""
 
 STAND_IN = "made up & <b>small</b>"
-DICTIONARY, COPIED = ("Hund", "dog", "dictionary"), ("Zürich", "Zürich", "copied")
+REPLACEMENTS = [
+    {"word": "Hund", "source_word": "dog", "by": "dictionary"},
+    {"word": "Zürich", "source_word": "Zürich", "by": "copied"},
+]
 
 
 @dataclass(frozen=True)
@@ -76,7 +79,8 @@ def write_paper_results(folder: Path, root: Path) -> PaperResults:
         },
         options=loaded.options.model_copy(update={"scale": "tiny"}),
     )
-    inputs, ledger = list[str](), list[dict[str, object]]()
+    inputs: list[str] = []
+    ledger: list[dict[str, object]] = []
     cells: dict[str, list[Cell]] = {name: [] for name in settings.paper}
     for name, table in settings.paper.items():
         for number in settings.scale.shown_rows(table):
@@ -245,25 +249,21 @@ def write_training(run: Path, seed: int) -> list[str]:
 
 
 def _translations(run: Path, folder: Path) -> list[str]:
+    """Write twelve translations, of which every fifth had unknown words; return the paths."""
     lines = []
     for number in range(1, 13):
-        words = ["Der", "<unk>", "in", "<unk>", "."] if number % 5 == 0 else ["Ja", "."]
-        items = [DICTIONARY, COPIED] if number % 5 == 0 else []
-        lines.append(
-            {
-                "line": number,
-                "source": f"{HOSTILE} {number}",
-                "text": f"Satz {number}",
-                "words": words,
-            }
-            | {"text_before": "", "words_before": words}
-            | {
-                "replacements": [
-                    dict(zip(("word", "source_word", "by"), i, strict=True))
-                    for i in items
-                ]
-            }
-        )
+        has_unknown = number % 5 == 0
+        words = ["Der", "<unk>", "in", "<unk>", "."] if has_unknown else ["Ja", "."]
+        line = {
+            "line": number,
+            "source": f"{HOSTILE} {number}",
+            "text": f"Satz {number}",
+            "words": words,
+            "text_before": "",
+            "words_before": words,
+            "replacements": REPLACEMENTS if has_unknown else [],
+        }
+        lines.append(line)
     text = "".join(f"{json.dumps(line)}\n" for line in lines)
     reference = "".join(f"Bezug {number}\n" for number in range(1, 13))
     return [

@@ -1,4 +1,4 @@
-"""Metrics of a user's own: what they return. The example of them runs in test_documents.py."""
+"""Metrics of a user's own: what they return. The examples run in workflow/test_extensions.py."""
 
 from pathlib import Path
 
@@ -6,8 +6,6 @@ import pytest
 
 from convs2s.config.extensions import export_extensions
 from tests.contract.test_score_files import decoded, read, scored_bleu
-
-SOURCES = ["ein Hund", "ja"]
 
 
 @pytest.mark.parametrize(

@@ -13,9 +13,7 @@ from convs2s.decoding.translate import LineTranslator
 from convs2s.errors import UserError
 from convs2s.files.text import write_lines
 from convs2s.paper.attention import attend_to_example, sentence_of
-from convs2s.paper.attention_maps import (
-    read_example,
-)
+from convs2s.paper.attention_maps import read_example
 
 HEADER = {"task": "tiny", "model": "tiny", "run": "seed1", "scale": "demo"}
 SENTENCE = "w1 w2 w3"

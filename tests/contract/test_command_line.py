@@ -46,8 +46,9 @@ def test_every_example_is_understood() -> None:
     examples = examples_in(EXAMPLES)
     assert len(examples) > 15
     for example in examples:
-        text = example.replace("\\\n", " ")
-        for typed in re.findall(r"convs2s ([^<>|]+)", text):
+        commands = re.findall(r"convs2s ([^<>|]+)", example.replace("\\\n", " "))
+        assert commands, example
+        for typed in commands:
             whole_parser().parse_args(shlex.split(typed, comments=True))
 
 

@@ -157,10 +157,8 @@ def test_a_block_of_commands_runs(
     shutil.copytree(files, folder)
     (folder / "config").symlink_to(root / "config")
     (folder / "config.yaml").symlink_to(root / "config.yaml")
-    programs, packages = (
-        [folder / "bin", os.environ["PATH"]],
-        [folder / "packages", root / "src"],
-    )
+    programs = [folder / "bin", os.environ["PATH"]]
+    packages = [folder / "packages", root / "src"]
     done = subprocess.run(
         ["bash", "-euo", "pipefail", "-c", block.text],
         cwd=folder,

@@ -44,8 +44,15 @@ NO_SETTINGS = {"demo_corpus.md"}
 """Pages whose YAML is of the package's own files."""
 
 ALONE = (
-    *("--profile", "--sdm", "--unlock", "--version", "--directory"),
-    *("--default-storage-provider", "--report", "--archive", "--generate-unit-tests"),
+    "--profile",
+    "--sdm",
+    "--unlock",
+    "--version",
+    "--directory",
+    "--default-storage-provider",
+    "--report",
+    "--archive",
+    "--generate-unit-tests",
 )
 """Options whose commands other tests run: of profiles, containers, conda, modules, storages."""
 
@@ -110,7 +117,9 @@ def test_every_target_plans(commands: set[str], written: Checkout) -> None:
 def test_every_command_with_options_plans(
     commands: set[str], written: Checkout
 ) -> None:
-    for command in sorted(one for one in commands if " -" in one):
+    with_options = sorted(one for one in commands if " -" in one)
+    assert len(with_options) > 20
+    for command in with_options:
         plan(written, command)
 
 

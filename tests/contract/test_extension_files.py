@@ -110,6 +110,7 @@ def test_an_edit_of_the_code_alone_trains_again(write: Callable[..., Path]) -> N
         ("LOADED", "# a comment\nLOADED"),
         ("torch.zeros", "torch.ones"),
     ):
+        assert old in NETWORK
         write(NETWORK.replace(old, new) if old else NETWORK)
         digests.append(parse_architecture({"kind": "tiny"}).code()["code"])
     assert digests[0] == digests[1] == digests[2] != digests[3]

@@ -15,7 +15,6 @@ from tests.support.refusals import refusal, rows
 
 URL = "https://data.example/a.tgz"
 
-
 REFERENCES = """
 data/my.en => => data/my.en
 /data/my.tgz#a/b.en => a/b.en => /data/my.tgz

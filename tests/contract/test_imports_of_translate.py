@@ -19,18 +19,36 @@ print(*sorted(sys.modules.keys() - before), file=sys.stderr)
 MOST_OWN_MODULES = 120
 
 PACKAGES = {
-    *[
-        "annotated_types",
-        "pydantic",
-        "pydantic_core",
-        "typing_extensions",
-        "typing_inspection",
-    ],
-    *["convs2s", "numpy", "regex", "sacremoses", "safetensors", "subword_nmt"],
+    # Settings.
+    "annotated_types",
+    "pydantic",
+    "pydantic_core",
+    "typing_extensions",
+    "typing_inspection",
+    "yaml",
+    # Text and models.
+    "convs2s",
+    "numpy",
+    "regex",
+    "sacremoses",
+    "safetensors",
     "sentencex",  # of --split-sentences
-    *["google", "ml_dtypes", "onnx", "onnxruntime"],
-    *["backports", "isal", "xopen", "yaml", "zlib_ng", "zstandard"],
-    *["cloudpickle", "cython_runtime", "tqdm"],  # what these load
+    "subword_nmt",
+    # The search without torch.
+    "google",
+    "ml_dtypes",
+    "onnx",
+    "onnxruntime",
+    # Compressed files.
+    "backports",
+    "isal",
+    "xopen",
+    "zlib_ng",
+    "zstandard",
+    # What these load.
+    "cloudpickle",
+    "cython_runtime",
+    "tqdm",
 }
 
 
