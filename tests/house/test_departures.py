@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 import yaml
 
-from convs2s.config.load import load
 from convs2s.config.settings import Settings
 from departures import SOURCE, check_settings, page, read_statements
 from tests.support.refusals import refusal, says
@@ -20,11 +19,6 @@ ENTRY = {
     "verdict": "equal",
     "settings": {CLIP: 5},
 }
-
-
-@pytest.fixture(scope="module")
-def settings(root: Path) -> Settings:
-    return load(root, {})
 
 
 def test_every_statement_is_so(root: Path, settings: Settings) -> None:

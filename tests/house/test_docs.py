@@ -9,7 +9,7 @@ import pytest
 import paper_scores
 import rule_picture
 from convs2s.config.extensions import code_of
-from convs2s.config.load import load
+from convs2s.config.settings import Settings
 
 PATH = re.compile(
     r"\b(?:tests|src|rules|workflow|benchmarks|profiles|envs|docs|schemas)/[\w./-]+\.(?:py|smk|yaml|md|sh|json)\b"
@@ -48,8 +48,10 @@ def test_pages_show_the_checksums_of_the_examples(
     assert f"|code:{digest}" in pages[page]
 
 
-def test_what_tools_make_is_up_to_date(root: Path, pages: dict[str, str]) -> None:
+def test_what_tools_make_is_up_to_date(
+    root: Path, pages: dict[str, str], settings: Settings
+) -> None:
     """After a change: python tools/rule_picture.py > docs/images/rules.svg, or paper_scores."""
     drawn = "\n".join(rule_picture.picture(rule_picture.rule_graph()))
     assert (root / "docs/images/rules.svg").read_text("utf-8") == f"{drawn}\n"
-    assert pages["paper_scores.md"] == paper_scores.page(load(root, {}).paper)
+    assert pages["paper_scores.md"] == paper_scores.page(settings.paper)

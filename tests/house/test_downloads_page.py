@@ -15,6 +15,7 @@ def test_every_address_of_a_corpus_is_in_the_list_of_downloads(
     references = [one for task in settings.tasks.values() for one in task.references()]
     addresses = {parse_file_reference(one).location for one in references}
     fetched = {one for one in addresses if one.startswith("http")}
+    assert len(fetched) > 20
     assert fetched <= set(settings.downloads)
 
 

@@ -11,7 +11,7 @@ import yaml
 
 from convs2s import __version__
 from convs2s.cli.main import COMMANDS
-from convs2s.config.load import load
+from convs2s.config.settings import Settings
 
 Job = dict[str, Any]
 
@@ -111,11 +111,12 @@ def test_what_names_a_version_names_this_one(root: Path) -> None:
     assert re.findall(r"^## (\S+)", changes, re.MULTILINE)[0] == __version__
 
 
-def test_the_script_names_commands_and_tasks_that_there_are(root: Path) -> None:
+def test_the_script_names_commands_and_tasks_that_there_are(
+    root: Path, settings: Settings
+) -> None:
     script = (root / ".ci/release").read_text("utf-8")
     assert set(re.findall(r"^ *convs2s (\S+)", script, re.MULTILINE)) <= set(COMMANDS)
     makefile = (root / "Makefile").read_text("utf-8")
     (stated,) = re.findall(r"^release: TASKS := (.*)$", makefile, re.MULTILINE)
-    settings = load(root)
     for task in stated.split():
         assert settings.tasks[task].headline_runs()

@@ -20,9 +20,8 @@ from convs2s.config.section import Section
 from convs2s.config.yaml_file import read_yaml
 from convs2s.errors import UserError
 from json_schema import Schema, alternatives, schema_of
-from tests.conftest import Terminal
+from tests.conftest import ROOT, Terminal
 
-ROOT = Path(__file__).resolve().parents[2]
 NAMES = [file.schema for file in FILES]
 CONFIGURATION = [ROOT / "config.yaml", *sorted((ROOT / "config").rglob("*.yaml"))]
 

@@ -13,6 +13,9 @@ Weights = Mapping[str, Tensor]
 
 HALF = 0.5**0.5
 
+ENCODER_STACK = ("encoder.in_projection", "encoder.blocks", "encoder.out_projection")
+"""How the names of the weights begin whose gradients ConvS2S scales (section 3.5)."""
+
 
 class PlainConvS2S:
     """Some weights, and how they are read.

@@ -19,8 +19,9 @@ class PlainLstm:
 
     def __init__(self, weights: Mapping[str, Array], reverse_source: bool) -> None:
         self.weights, self.reverse_source = weights, reverse_source
-        self.layers = (
-            len({name for name in weights if name.endswith("weight_hh_l0")}) // 2
+        self.layers = sum(
+            name.startswith("encoder.") and name.endswith("weight_hh_l0")
+            for name in weights
         )
 
     def states(self, source: Sequence[int]) -> list[LayerState]:
@@ -34,10 +35,8 @@ class PlainLstm:
     def logits(self, source: Sequence[int], previous: Sequence[int]) -> Array:
         """Return the logits (n, V) of what follows each token of ``previous``."""
         outputs, _ = self._read("decoder", previous, self.states(source))
-        table, bias = (
-            self.weights["decoder.output.table"],
-            self.weights["decoder.output.bias"],
-        )
+        table = self.weights["decoder.output.table"]
+        bias = self.weights["decoder.output.bias"]
         return np.stack([table @ output + bias for output in outputs])
 
     def _read(

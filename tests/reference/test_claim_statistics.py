@@ -267,8 +267,10 @@ def test_one_run_has_an_interval_over_its_sentences_and_no_verdict(
     other = with_sentences(seeds(demo, NO_SOURCE), 2, 0.6)
     result = finding(demo, better(BASE, NO_SOURCE), base, other)
     assert (result.verdict, result.p) == ("no verdict", None)
-    low, high = result.interval or (0.0, 0.0)
-    assert 0 < low < result.value < high  # type: ignore[operator]
+    assert result.interval is not None
+    assert result.value is not None
+    low, high = result.interval
+    assert 0 < low < result.value < high
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from convs2s.config.load import load
+from convs2s.config.settings import Settings
 from convs2s.interop.checkpoint import Checkpoint
 from convs2s.interop.fairseq import architecture_of, their_name, to_our_layout
 from convs2s.models.build import build_network
@@ -46,17 +46,17 @@ def test_forward_and_gradients(
 
 @pytest.mark.parametrize("name", PARAMETERS)
 def test_number_of_parameters_of_the_released_architectures(
-    root: Path, name: str
+    settings: Settings, name: str
 ) -> None:
     types = 40_000  # fairseq's count is of as many on both sides
     with torch.device("meta"):
-        model = build_network(load(root).model(name).architecture, types, types)
+        model = build_network(settings.models[name].architecture, types, types)
     count = sum(parameter.numel() for parameter in model.parameters())
     assert count == PARAMETERS[name]
 
 
 def test_released_architectures_have_the_parameters_of_ours(
-    shared: Path, root: Path
+    shared: Path, settings: Settings
 ) -> None:
     """By name those of each imported one, and by shape those of the papers' settings."""
     path = shared / "golden/fairseq/fconv_state_dict_keys.json"
@@ -73,7 +73,7 @@ def test_released_architectures_have_the_parameters_of_ours(
             names = {their_name(ours) for ours, _ in network.named_parameters()}
             assert names == weights.keys() - set(entry["buffers"]), name
             if name in PARAMETERS:
-                architecture = load(root).model(name).architecture
+                architecture = settings.models[name].architecture
                 network = build_network(architecture, types, types)
                 for ours, parameter in network.named_parameters():
                     theirs = to_our_layout(ours, weights[their_name(ours)])

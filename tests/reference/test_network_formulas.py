@@ -1,4 +1,4 @@
-"""The networks against the papers' formulas, written anew and slowly in tests/support.
+"""The networks against the papers' formulas, written anew and slowly beside this.
 
 Logits, attention and gradients of training, and each step of decoding.
 """
@@ -12,7 +12,7 @@ from torch import Tensor
 
 from convs2s.data.vocabulary import PADDING
 from convs2s.models.convs2s import ConvS2S
-from tests.reference.plain_convs2s import PlainConvS2S
+from tests.reference.plain_convs2s import ENCODER_STACK, PlainConvS2S
 from tests.reference.plain_lstm import PlainLstm
 from tests.support.networks import (
     TYPES,
@@ -74,12 +74,11 @@ def test_convs2s_computes_its_formulas(make: Callable[[], ConvS2S]) -> None:
             near(mine[row, :, : one.shape[1]], one)
         (expected * upstream[row]).sum().backward()
     # The default scaling divides the gradients of the encoder's stack (section 3.5).
-    stack = ("encoder.in_projection", "encoder.blocks", "encoder.out_projection")
     for name, parameter in model.named_parameters():
         assert parameter.grad is not None
         gradient = weights[name].grad
         assert gradient is not None
-        divisor = len(attentions) if name.startswith(stack) else 1
+        divisor = len(attentions) if name.startswith(ENCODER_STACK) else 1
         near(parameter.grad, gradient / divisor)
     assert_incremental_equals_full(model, SOURCE, READ)
 

@@ -8,7 +8,7 @@ from convs2s.config.load import load
 from convs2s.models.build import build_network, shapes_alone
 from tests.conftest import ROOT
 
-MODELS = load(ROOT).models
+MODELS = load(ROOT, {}).models
 
 
 def test_the_lstm_has_the_papers_384_million_weights() -> None:

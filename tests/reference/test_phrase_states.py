@@ -7,14 +7,11 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-import torch
 
-from convs2s.config.architecture import LstmArchitecture
 from convs2s.config.paper import Phrases
 from convs2s.data.vocabulary import END
 from convs2s.decoding.inspection import final_states
-from convs2s.model_file import load_model, save_model
-from convs2s.models.build import build_network
+from convs2s.model_file import load_model
 from convs2s.paper.phrase_map import PhraseState, plot_phrase_states, read_phrase_map
 from convs2s.paper.phrase_states import (
     chance_of_share,
@@ -36,26 +33,11 @@ HEADER = {"task": "tiny", "model": "lstm", "run": "seed1", "scale": "demo"}
 PAIRS_OF_EIGHT = [0] * 8 + [1] * 8
 
 
-@pytest.fixture(scope="module")
-def lstm(model: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An LSTM with random weights over the vocabularies of the shared model."""
-    path = tmp_path_factory.mktemp("lstm") / "model.safetensors"
-    _, description = load_model(model)
-    architecture = LstmArchitecture(
-        kind="lstm", layers=2, cells=8, embedding=6, initialization=0.8
-    )
-    torch.manual_seed(2)
-    weights = build_network(architecture, *description.sizes).state_dict()
-    described = description.model_copy(update={"architecture": architecture})
-    save_model(path, weights, described)
-    return path
-
-
-def test_the_states_are_those_of_an_lstm_written_out(lstm: Path) -> None:
-    found = final_states(lstm, TEXTS)
+def test_the_states_are_those_of_an_lstm_written_out(recurrent: Path) -> None:
+    found = final_states(recurrent, TEXTS)
     assert found.tokens[2] == ["w1", "unheard"]
     assert found.unknown == [[], [], ["unheard"], [], [], []]
-    network, description = load_model(lstm)
+    network, description = load_model(recurrent)
     weights = {name: one.double().numpy() for name, one in network.state_dict().items()}
     plain = PlainLstm(weights, reverse_source=True)
     vocabulary = description.vocabularies()[0]
@@ -123,11 +105,11 @@ def test_p_of_the_share_is_of_all_swaps() -> None:
 
 
 def test_the_figure_has_a_panel_for_each_map(
-    lstm: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    recurrent: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     written = tmp_path / "phrases.json"
     project_phrases(
-        model=lstm,
+        model=recurrent,
         phrases=PHRASES,
         header={**HEADER, "name": "order"},
         stand_in="captions",
@@ -138,7 +120,7 @@ def test_the_figure_has_a_panel_for_each_map(
         "'w1 unheard' has words that lstm of tiny does not know"
         in capsys.readouterr().err
     )
-    states = final_states(lstm, TEXTS).states
+    states = final_states(recurrent, TEXTS).states
     found = read_phrase_map(written).states
     assert [(one.x, one.y) for one in found] == pytest.approx(pca(states)[0])
     share = json.loads(written.read_text("utf-8"))["apart"]

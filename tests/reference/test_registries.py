@@ -74,7 +74,13 @@ def printed(part: Any) -> Iterator[float]:
     """Yield the printed values of a table in the file of facts."""
     if isinstance(part, list):
         for item in part:
-            yield from [float(item)] if isinstance(item, float) else printed(item)
+            if isinstance(item, float):
+                yield item
+            else:
+                yield from printed(item)
     elif isinstance(part, dict):
         for key, value in part.items():
-            yield from [float(value)] if key in PRINTED.split() else printed(value)
+            if key in PRINTED.split():
+                yield float(value)
+            else:
+                yield from printed(value)

@@ -22,13 +22,16 @@ from convs2s.training.data import TrainingData
 from convs2s.training.loading import LossInputs
 from convs2s.training.schedule import Moment
 from convs2s.training.update import Updater
-from tests.reference.plain_convs2s import PlainConvS2S, negative_log_likelihood
+from tests.reference.plain_convs2s import (
+    ENCODER_STACK,
+    PlainConvS2S,
+    negative_log_likelihood,
+)
 from tests.support import tiny
 from tests.support.updates import make_update
 
 ROWS = np.arange(8)
 RATES = (0.1, 0.1, 0.02)
-STACK = ("encoder.in_projection", "encoder.blocks", "encoder.out_projection")
 ATTENTION_LAYERS = 2
 
 Tensors = dict[str, Tensor]
@@ -156,7 +159,7 @@ def test_three_updates_are_those_by_hand(
         found = dict(zip(weights, gradients, strict=True))
         if scaling == "paper":
             for name in found:
-                if name.startswith(STACK):
+                if name.startswith(ENCODER_STACK):
                     found[name] = found[name] / ATTENTION_LAYERS
         norm = math.sqrt(sum(float(one.square().sum()) for one in found.values()))
         assert report.tokens == tokens

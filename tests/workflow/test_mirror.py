@@ -149,7 +149,10 @@ def test_every_corpus_is_extracted_and_cleaned(
         for name, planted in PLANTED.items():
             dropped = sum(report["dropped"][name] for report in reports)
             wanted = planted if task in RATIO else 0
-            assert dropped >= wanted if name == "ratio" else dropped == wanted, task
+            if name == "ratio":  # by chance, some other pairs are as uneven
+                assert dropped >= wanted, task
+            else:
+                assert dropped == wanted, task
         assert ("The paper trains on 35,500,000 " in table) == (task == "wmt14_en_fr")
 
 

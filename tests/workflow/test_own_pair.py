@@ -43,8 +43,8 @@ def further(
     typed = [line.split()[1] for line in own_pair.commands(root) if "/small/" in line]
     targets = [target for target in typed if target.startswith(MODEL)]
     targets += ["results/mine_en_nl_word/bleu.txt", f"{TUNED}.svg"]
-    scored = (*RESCORED, "beam5_en_de", "table3_beam1")
-    targets += [f"{RUN}/test.{name}.bleu.json" for name in scored[:-1]]
+    scored = (*RESCORED, "beam5_en_de")
+    targets += [f"{RUN}/test.{name}.bleu.json" for name in scored]
     targets += [f"{RUN}/test.table3_beam1.cpu.speed.json"]
     stores = (f"dataset/{split}.arrow" for split in ("train", "valid"))
     targets += [f"results/mine_held_out/{store}" for store in stores]

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from convs2s.config.load import load
+from convs2s.paper.cells import cells
 from convs2s.pipeline.status import status
-from tests.support.cells import cells
 from tests.support.checkout import Checkout, Done
 
 PUBLIC = "download prepare align train decode evaluate speed tables figures paper report demo"

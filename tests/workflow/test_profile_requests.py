@@ -97,15 +97,15 @@ def test_the_profile_may_have_a_partition_of_gpus(
 
 
 @pytest.mark.parametrize(
-    ("options", "number"),
-    [pytest.param("gpus=8", 0, marks=pytest.mark.slow), ("gpus=4 nodes=2", 1)],
+    ("options", "gpus", "number"),
+    [pytest.param("gpus=8", 8, 0, marks=pytest.mark.slow), ("gpus=4 nodes=2", 4, 1)],
 )
 def test_another_scheduler_is_asked_for_the_same(
-    root: Path, checkout: Checkout, options: str, number: int
+    root: Path, checkout: Checkout, options: str, gpus: int, number: int
 ) -> None:
     def requests(line: str) -> dict[str, str]:
         return dict(re.findall(r"--(nodes|cpus-per-task|mem)[= ](\d+)", line))
 
     said = asked(checkout, "generic", options)
     assert requests(said) == requests(documented(root)[number])
-    assert {f"--gpus-per-node={options[5]}", "--ntasks-per-node=1"} <= {*said.split()}
+    assert {f"--gpus-per-node={gpus}", "--ntasks-per-node=1"} <= {*said.split()}

@@ -33,7 +33,7 @@ def test_every_command_of_the_pages_plans(root: Path, checkout: Checkout) -> Non
         r"^ {4,}(snakemake .*--profile.*?)(?: +#.*)?$", text, re.MULTILINE
     )
     assert len(commands) >= 5
-    # By the tests of each profile.
+    # Those are planned by test_every_cluster_profile_plans_by_either_option.
     planned = re.compile(r"snakemake TARGET --profile \S+")
     checkout.write("home/snakemake/site/profile.yaml", "executor: slurm\n")
     environment = {**os.environ, "XDG_CONFIG_HOME": str(checkout / "home")}

@@ -1,4 +1,4 @@
-"""Snakemake's own report and unit tests, as docs/publishing.md types them."""
+"""Snakemake's own unit tests of rules, as docs/publishing.md types them."""
 
 import re
 import shutil

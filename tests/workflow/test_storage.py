@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Mapping
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -26,8 +27,7 @@ def options(root: Path, provider: str, place: str, **stated: str) -> list[str]:
     (found,) = re.findall(rf"^ +snakemake demo (.*{provider} .*)$", page, re.MULTILINE)
     words = found.split()
     values = {"--default-storage-prefix": place, **stated}
-    pairs = zip(["", *words], words, strict=False)
-    return [values.get(before, word) for before, word in pairs]
+    return [values.get(before, word) for before, word in pairwise(["", *words])]
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from convs2s.config.load import load
+from convs2s.config.settings import Settings
 from convs2s.files.text import read_lines
 from convs2s.scoring.rouge_stem import read_exceptions
 from mirror.sentences import PAPER_PAIRS, TEST_PAIRS
@@ -24,11 +24,14 @@ EXCEPTIONS = "data/exceptions of English.tsv"
 
 @pytest.fixture(scope="module")
 def scored(
-    root: Path, mirror: Path, tmp_path_factory: pytest.TempPathFactory
+    root: Path,
+    mirror: Path,
+    settings: Settings,
+    tmp_path_factory: pytest.TempPathFactory,
 ) -> Checkout:
     """A checkout in which one command has made the headline of gigaword, and titles."""
     checkout = add_mirror(mirror, check_out(root, tmp_path_factory.mktemp("summaries")))
-    papers = load(root).tasks["arxiv_titles"].titles
+    papers = settings.tasks["arxiv_titles"].titles
     assert papers
     titles = {"files": list(papers.files[:TABLES]), "one_in": 5}
     few = {"source_size": 150, "target_size": 120}
