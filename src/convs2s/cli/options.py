@@ -7,13 +7,12 @@ from argparse import (
     ArgumentTypeError,
     BooleanOptionalAction,
     Namespace,
-    _ActionsContainer,
 )
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from types import NoneType
-from typing import Any, Literal, get_args, get_origin
+from typing import Any, Literal, Protocol, get_args, get_origin
 
 from pydantic.fields import FieldInfo
 
@@ -39,6 +38,13 @@ PREPARATION = PreparationRecipes.model_fields["test"].default
 """The default of ``--preparation``: the preparation of test sets."""
 
 
+class TakesArguments(Protocol):
+    """A command, or a group of options of one, of which argparse has no public class."""
+
+    def add_argument(self, *names: str, **settings: Any) -> object:
+        """Add an argument, as ``ArgumentParser.add_argument`` does."""
+
+
 def add_commands(
     parser: ArgumentParser,
     metavar: str,
@@ -53,7 +59,7 @@ def add_commands(
 
 
 def add_file(
-    command: _ActionsContainer,
+    command: TakesArguments,
     name: str,
     meaning: str,
     **settings: Any,
@@ -63,7 +69,7 @@ def add_file(
 
 
 def add_flag(
-    command: _ActionsContainer,
+    command: TakesArguments,
     name: str,
     meaning: str,
 ) -> None:
