@@ -333,7 +333,6 @@ def _description(path: Path, fields: Fields) -> ModelDescription:
             "train or import the model again"
         )
     description = validated(ModelDescription, fields, str(path))
-    description.architecture.check(f"{path}: architecture")
     validated(_Languages, description.languages, f"{path}: languages")
     check_added(str(path), "PREPARATIONS", description.preparation, PREPARATIONS)
     if description.bpe_codes is not None:

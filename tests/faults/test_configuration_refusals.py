@@ -410,6 +410,7 @@ ARCHITECTURES = {'a': NetworkSettings} => ARCHITECTURES: a: expected a subclass 
 ARCHITECTURES = {'a': Other} => ARCHITECTURES: a: expected a subclass of NetworkSettings with build
 PREPARATIONS = {'a': len, 'b': str} => PREPARATIONS: b: expected a class with prepare and restore
 PREPARATIONS = {'a': 3} => PREPARATIONS: a: expected a class with prepare and restore
+class A: prepare = restore = 3\nPREPARATIONS = {'a': A} => PREPARATIONS: a: expected a class with
 PREPARATIONS = {'none': Plain} => the name 'none' is taken
 """
 

@@ -46,6 +46,13 @@ PREPARATION = PreparationRecipes.model_fields["test"].default
 """The default of ``--preparation``: the preparation of test sets."""
 
 
+class TakesArguments(Protocol):
+    """A command, or a group of options of one, of which argparse has no public class."""
+
+    def add_argument(self, *names: str, **settings: Any) -> object:
+        """Add an argument, as ``ArgumentParser.add_argument`` does."""
+
+
 def add_commands(
     parser: ArgumentParser,
     metavar: str,

@@ -46,6 +46,7 @@ def add_export_results(command: ArgumentParser) -> Run:
     training.
     """
     add_file(command, "folder", "folder of the results, or of one task")
+    # It is not named `output`, for which `check_options` refuses a folder.
     add_file(
         command, "package", "NAME.zip to write, or a folder to create", metavar="output"
     )

@@ -216,7 +216,9 @@ def _names(path: Path, registry: Registry) -> Mapping[str, object]:
     expected, methods = _EXPECTED[registry]
     for name, value in names.items():
         if isinstance(value, type):
-            has_methods = all(hasattr(value, method) for method in methods)
+            has_methods = all(
+                callable(getattr(value, method, None)) for method in methods
+            )
             is_valid = registry != "METRICS" and has_methods
         else:
             # Instead of a class of preparations, an extension may give a function that makes one.

@@ -56,7 +56,8 @@ def validated(
         message = _message(error.errors(include_url=False), stated)
         raise UserError(f"{where}: {masked(message)}") from None
     except UserError as error:
-        # No extension adds the kind of network that is stated, or the code of an extension failed.
+        # Reading the settings of a network raises it: the keys do not fit each other, no extension
+        # adds the stated kind, or the code of an extension failed.
         raise UserError(f"{where}: {error}") from None
 
 

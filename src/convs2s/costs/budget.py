@@ -273,8 +273,15 @@ def _preparation(
         extraction = _hours(readings * pairs, costs.extract_rate)
         cleaning = _hours(pairs, costs.prepare_rate)
         if settings.is_large(task.text_name):
-            yield Stage("extract and cut into parts", 2 * text, text, extraction)
-            yield Stage("normalize, tokenize, filter", text, text, cleaning)
+            yield Stage(
+                "extract and cut into parts",
+                2 * text,
+                freed=text,
+                core_hours=extraction,
+            )
+            yield Stage(
+                "normalize, tokenize, filter", text, freed=text, core_hours=cleaning
+            )
             yield Stage("join the parts", text, freed=text)
         else:
             hours = extraction + cleaning

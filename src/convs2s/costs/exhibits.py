@@ -171,7 +171,8 @@ class Expectation:
         per_core_hour: list[float] = []
         for run, hours in self._timed:
             if run.task == task:
-                most_tokens = max(most_tokens, *(epoch.tokens for epoch in run.epochs))
+                for epoch in run.epochs:
+                    most_tokens = max(most_tokens, epoch.tokens)
             if self._kinds[run.model] != self._kinds[model]:
                 continue
             # A training may have run on both kinds of device, each for some of its epochs.

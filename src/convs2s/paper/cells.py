@@ -185,10 +185,10 @@ def _cell(
     measure = row.measures.get(column.key, column.measure)
     if row.kind != "ours" or measure is None or scale.why_left_out(row):
         return None
-    names_of_model = stand_ins(scale, row)
-    if names_of_model is None:
+    task_and_model = stand_ins(scale, row)
+    if task_and_model is None:
         return None
-    task, model = names_of_model
+    task, model = task_and_model
     if measure not in MEASURES and measure not in settings.tasks[task].metrics:
         return None
     file = MEASURES[measure].file

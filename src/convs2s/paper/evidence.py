@@ -139,10 +139,11 @@ class Evidence:
         tokenized BLEU, because all of them count the same words.
         """
         measure = self.measure.replace("detokenized", "tokenized")
+        is_length = "length_ratio" in (quantity, self.measure)
         found = []
         for entry in self.entries:
-            if "length_ratio" in (quantity, self.measure):
-                found += list(entry.sentences.values())[:1]
+            if is_length and entry.sentences:
+                found.append(next(iter(entry.sentences.values())))
             elif measure in entry.sentences:
                 found.append(entry.sentences[measure])
         return found

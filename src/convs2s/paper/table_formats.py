@@ -95,11 +95,10 @@ class Sheet:
     @property
     def filled(self) -> list[str]:
         """The columns that have a text in at least one row, in the order of the table."""
-        filled = []
-        for column in next(iter(self.rows), {}):
-            if any(row[column] for row in self.rows):
-                filled.append(column)
-        return filled
+        if not self.rows:
+            return []
+        columns = self.rows[0]
+        return [column for column in columns if any(row[column] for row in self.rows)]
 
     def printed(self) -> tuple[list[str], list[list[str]], list[str]]:
         """Return the header of the printed table, its rows, and its footnotes by number.

@@ -353,6 +353,8 @@ def _provenance_of(cell: Cell) -> dict[str, str]:
     # An ensemble is a single run: its name is printed, not "1 of 1".
     first_run = cell.records[0].run.run
     is_ensemble = first_run.startswith("ensemble")
+    first_day = min(days)
+    last_day = max(days)
     return {
         "Runs": first_run if is_ensemble else f"{len(entries)} of {len(cell.records)}",
         "Test set": test_set,
@@ -360,7 +362,7 @@ def _provenance_of(cell: Cell) -> dict[str, str]:
         "Metric": " ".join([MEASURES[cell.measure].label, *cell.signatures]),
         "Model files": " ".join(dict.fromkeys(digests)),
         "Processor": "; ".join(dict.fromkeys(filter(None, processors))),
-        "Date": " to ".join(sorted({min(days), max(days)})),
+        "Date": first_day if first_day == last_day else f"{first_day} to {last_day}",
         "Origin": ", ".join(dict.fromkeys(filter(None, origins))),
         "Notes": "; ".join(f"{run} {why}" for run, why in cell.failures.items()),
     }

@@ -128,7 +128,10 @@ class Plan:
         return [self._model_file(reference, where) for reference in references]
 
     def model_of_vocabulary(self, task: str) -> str:
-        """Return the model file that a task takes its vocabulary from (``vocabulary_of``)."""
+        """Return the model file that a task takes its vocabulary from.
+
+        The task must name one (``vocabulary_of``).
+        """
         model = str(self.settings.tasks[task].vocabulary_of)
         return self._model_file(model, f"config/tasks/{task}.yaml: vocabulary_of")
 

@@ -38,10 +38,13 @@ _ANSWER_SECONDS = 60.0  # how long Slurm may take to answer
 _WITHOUT_BLANKS = {"zh", "ja", "th", "lo", "km", "my"}
 # Codes of the languages for which sacremoses has a list of abbreviations. They are copied here,
 # because importing sacremoses takes half a second.
-_WITH_ABBREVIATIONS = (
-    "as bn ca cs de el en es et fi fr ga gu hi hu is it kn lt lv ml mni mr nl or pa pl pt ro ru sk "
-    "sl sv ta tdt te yue zh"
-)
+# fmt: off
+_WITH_ABBREVIATIONS = {
+    "as", "bn", "ca", "cs", "de", "el", "en", "es", "et", "fi", "fr", "ga", "gu", "hi", "hu", "is",
+    "it", "kn", "lt", "lv", "ml", "mni", "mr", "nl", "or", "pa", "pl", "pt", "ro", "ru", "sk", "sl",
+    "sv", "ta", "tdt", "te", "yue", "zh",
+}
+# fmt: on
 # Errors of a file system without locks.
 _NO_LOCKS = {errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP}
 # Keeps the file of run.lock open, and so locked, until the process ends.
@@ -213,7 +216,7 @@ def task_warnings(tasks: Iterable[Task]) -> list[str]:
                 )
             # The preparation of an extension need not use these lists.
             elif (
-                code not in _WITH_ABBREVIATIONS.split()
+                code not in _WITH_ABBREVIATIONS
                 and task.preparation.train in PREPARATIONS
             ):
                 advice = ""
