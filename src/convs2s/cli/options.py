@@ -25,13 +25,6 @@ from convs2s.files.limits import MOST_PROCESSES
 from convs2s.files.text import read_lines, text_lines
 
 
-class TakesArguments(Protocol):
-    """A parser of a command, or a group of its options."""
-
-    def add_argument(self, *names: str, **settings: Any) -> object:
-        """Add an argument, as argparse's parsers and groups do."""
-
-
 Run = Callable[[Namespace], None]
 """A function that runs a command with its parsed options."""
 
@@ -47,7 +40,7 @@ PREPARATION = PreparationRecipes.model_fields["test"].default
 
 
 class TakesArguments(Protocol):
-    """A command, or a group of options of one, of which argparse has no public class."""
+    """A parser of a command, or a group of its options; argparse has no public class for both."""
 
     def add_argument(self, *names: str, **settings: Any) -> object:
         """Add an argument, as ``ArgumentParser.add_argument`` does."""
