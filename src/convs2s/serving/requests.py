@@ -157,9 +157,8 @@ def check_request(
         )
     # Half a surrogate pair has no UTF-8. It must not raise here, because check_texts refuses it
     # below with a better message.
-    longest = max(
-        (len(text.encode(errors="surrogatepass")) for text in request.texts), default=0
-    )
+    sizes = [len(text.encode(errors="surrogatepass")) for text in request.texts]
+    longest = max(sizes, default=0)
     if longest > settings.longest_text:
         raise TooLargeError(
             f"request: a text of {longest:,} bytes, and {settings.longest_text:,} is the most: "
