@@ -1,6 +1,7 @@
 """Read requests, check their limits, and translate them in batches from a queue.
 
-One thread translates. It takes requests with the same options from the queue as one batch.
+Requests with the same options leave the queue as one batch. Another thread than that of the event
+loop translates it, one batch at a time.
 """
 
 import asyncio
