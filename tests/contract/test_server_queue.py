@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
+from threading import get_ident
 from typing import Any
 
 import pytest
@@ -71,6 +72,27 @@ def test_what_is_asked_together_is_translated_together(
                 assert answer == texts.upper()
 
     assert run(work) == calls
+
+
+def test_one_thread_translates_all_batches() -> None:
+    threads: list[int] = []
+
+    def translate(texts: list[str]) -> list[Any]:
+        threads.append(get_ident())
+        # Some work, in which a pool of several threads would start the others.
+        sum(range(200_000))
+        return list(texts)
+
+    async def work() -> None:
+        batches = Batches(translate, most_together=1, most_waiting=1000)
+        running = asyncio.create_task(batches.run())
+        await asyncio.gather(*(batches.translate(["a"], {}) for _ in range(300)))
+        running.cancel()
+
+    asyncio.run(work())
+    assert len(threads) == 300
+    assert len(set(threads)) == 1
+    assert get_ident() not in threads
 
 
 def test_more_than_may_wait_is_refused_at_once() -> None:

@@ -18,6 +18,7 @@ from convs2s.decoding.long_files import identity_of, translate_long_file
 from convs2s.decoding.parallel import Chunk
 from convs2s.decoding.streams import ChunkTranslator
 from convs2s.decoding.translate import LineTranslator
+from convs2s.files.interrupts import STOPPING, Interrupted, handling
 from convs2s.files.text import read_lines, write_lines
 from tests.invariants.memory import peak_memory
 from tests.support import tiny
@@ -93,6 +94,25 @@ def test_a_stopped_translation_goes_on(model: Path, tmp_path: Path, name: str) -
     assert len(list(read_lines(tmp_path / name))) == 50
     if name == "out.zst":
         assert zstandard.get_frame_parameters(expected).has_checksum
+
+
+def test_a_signal_stops_the_first_reading_too(
+    model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_lines(tmp_path / "in", LINES[:1])
+
+    def stopped(_: Path) -> str:
+        signal.raise_signal(signal.SIGTERM)
+        return "digest"
+
+    monkeypatch.setattr("convs2s.decoding.long_files.sha256", stopped)
+    # Outside of the translation the signal does nothing, or it would end the tests.
+    with (
+        handling(STOPPING, lambda *_: None),
+        pytest.raises(Interrupted, match="SIGTERM"),
+    ):
+        translate_file(Killed(model, 9), tmp_path, "out")
+    assert not (tmp_path / "out.part").exists()
 
 
 @pytest.mark.parametrize(

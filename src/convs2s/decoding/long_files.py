@@ -87,36 +87,36 @@ def translate_long_file(
         inputs = [source, *translate.translator.models]
         for suffix in ("", ".part", ".part.json"):
             check_not_read(_beside(output, suffix), inputs)
-    # Read the whole file first, so that an invalid line is found before the work begins.
-    count = sum(1 for _ in read_lines(source))
-    digest = sha256(source)
     translator = translate.translator
     size = CHUNK_BATCHES * translator.threads * translator.settings.batch_sentences
-    with (
-        handling(STOPPING, interrupt),
-        growing_output(output, {**identity, "input": digest}) as growing,
-        progress(" sentences", count, done=growing.done, silent=silent) as bar,
-    ):
-        chunks = in_chunks(read_lines(source), size, growing.done)
-        translated = translate_chunks(translate, chunks, workers)
-        try:
-            for lines, part in translated:
-                growing.append(part, lines)
-                bar.update(lines)
-        except Interrupted as stop:
-            if output is None:
-                raise
-            raise growing.interruption(stop, count) from None
-        finally:
-            # This ends the workers.
-            translated.close()
-        if count == 0:
-            # A compressed file without text is not empty.
-            growing.append("", 0)
-        if sha256(source) != digest:
-            raise UserError(
-                f"{source}: was changed while it was translated; run the command again"
-            )
+    with handling(STOPPING, interrupt):
+        # Read the whole file first, so that an invalid line is found before the work begins.
+        count = sum(1 for _ in read_lines(source))
+        digest = sha256(source)
+        with (
+            growing_output(output, {**identity, "input": digest}) as growing,
+            progress(" sentences", count, done=growing.done, silent=silent) as bar,
+        ):
+            chunks = in_chunks(read_lines(source), size, growing.done)
+            translated = translate_chunks(translate, chunks, workers)
+            try:
+                for lines, part in translated:
+                    growing.append(part, lines)
+                    bar.update(lines)
+                if count == 0:
+                    # A compressed file without text is not empty.
+                    growing.append("", 0)
+            except Interrupted as stop:
+                if output is None:
+                    raise
+                raise growing.interruption(stop, count) from None
+            finally:
+                # This ends the workers.
+                translated.close()
+            if sha256(source) != digest:
+                raise UserError(
+                    f"{source}: was changed while it was translated; run the command again"
+                )
 
 
 def identity_of(
@@ -233,6 +233,7 @@ class GrowingOutput:
             reason = "its state cannot be read"
         else:
             differing = []
+            # Each name of either identity, once.
             for name in {**state.identity, **self._identity}:
                 if state.identity.get(name) != self._identity.get(name):
                     differing.append(name)

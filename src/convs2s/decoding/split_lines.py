@@ -110,7 +110,8 @@ def _join_attention(maps: "Sequence[AttentionMap]") -> "AttentionMap | None":
 
     target = list(chain.from_iterable(block.target for block in maps))
     source = list(chain.from_iterable(block.source for block in maps))
+    by_map = [torch.from_numpy(block.weights) for block in maps]
     # For each layer, its weights in all maps.
-    layers = zip(*(torch.from_numpy(block.weights) for block in maps), strict=True)
+    layers = zip(*by_map, strict=True)
     weights = torch.stack([torch.block_diag(*blocks) for blocks in layers])
     return AttentionMap(weights.numpy(), source, target)

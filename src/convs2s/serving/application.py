@@ -320,7 +320,7 @@ class _Handlers:
         If the client closes the connection, take the request out of the queue.
 
         Raises:
-            ClientDisconnect: the client has closed the connection before.
+            ClientDisconnect: the client closed the connection before the translations were made.
         """
 
         async def client_leaves() -> None:

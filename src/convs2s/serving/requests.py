@@ -1,6 +1,7 @@
 """Read requests, check their limits, and translate them in batches from a queue.
 
-One thread translates. It takes requests with the same options from the queue as one batch.
+Requests with the same options leave the queue as one batch. One thread, which is not that of the
+event loop, translates all batches.
 """
 
 import asyncio
@@ -8,7 +9,9 @@ import json
 import time
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from itertools import chain, islice
 
 from convs2s.api.translator import OF_A_MODEL, check_texts
@@ -157,9 +160,8 @@ def check_request(
         )
     # Half a surrogate pair has no UTF-8. It must not raise here, because check_texts refuses it
     # below with a better message.
-    longest = max(
-        (len(text.encode(errors="surrogatepass")) for text in request.texts), default=0
-    )
+    sizes = [len(text.encode(errors="surrogatepass")) for text in request.texts]
+    longest = max(sizes, default=0)
     if longest > settings.longest_text:
         raise TooLargeError(
             f"request: a text of {longest:,} bytes, and {settings.longest_text:,} is the most: "
@@ -207,7 +209,7 @@ class Batches:
         """Make an empty queue.
 
         Args:
-            translate: `Translator.translate`; another thread calls it, for one batch at a time.
+            translate: `Translator.translate`; one other thread calls it, for one batch at a time.
             most_together: maximum number of sentences in a batch; a request with more sentences is
                 a batch of its own.
             most_waiting: maximum number of sentences in the queue.
@@ -217,6 +219,8 @@ class Batches:
         self._most_waiting = most_waiting
         self._jobs: deque[_Job] = deque()
         self._arrived = asyncio.Event()
+        # `asyncio.to_thread` would use several threads in turn.
+        self._thread = ThreadPoolExecutor(1, "translate")
         self._seconds_of_last_batch = 0.0
 
     @property
@@ -250,15 +254,16 @@ class Batches:
 
     async def run(self) -> None:
         """Translate the requests in the queue, batch after batch, until cancelled."""
-        while True:
-            await self._arrived.wait()
-            await self._wait_for_more()
-            if not self._jobs:
-                self._arrived.clear()
-                continue
-            started = time.monotonic()
-            await self._answer(self._take())
-            self._seconds_of_last_batch = time.monotonic() - started
+        with self._thread:
+            while True:
+                await self._arrived.wait()
+                await self._wait_for_more()
+                if not self._jobs:
+                    self._arrived.clear()
+                    continue
+                started = time.monotonic()
+                await self._answer(self._take())
+                self._seconds_of_last_batch = time.monotonic() - started
 
     async def _wait_for_more(self) -> None:
         """Wait until a lull has passed, the batch is full, or the time is up."""
@@ -295,9 +300,10 @@ class Batches:
         If that fails, translate each request alone, so that only the faulty one fails.
         """
         texts = list(chain.from_iterable(job.texts for job in jobs))
+        translate_all = partial(self._translate, texts, **jobs[0].options)
         try:
-            translations = await asyncio.to_thread(
-                self._translate, texts, **jobs[0].options
+            translations = await asyncio.get_running_loop().run_in_executor(
+                self._thread, translate_all
             )
         except Exception as error:
             for job in jobs:
