@@ -22,6 +22,7 @@ from convs2s.scoring.reports.layout import Report
 from convs2s.scoring.rouge import RougeOptions, rouge
 from convs2s.scoring.summary import mean_and_deviation, summarize_runs
 from convs2s.scoring.translations import spread, write_examples
+from tests.contract.pages import fenced
 from tests.support.statistics import bleu_of
 
 WORDS = "l&apos; avion low @-@ cost est là ."
@@ -181,8 +182,7 @@ def test_what_the_page_of_formats_reads_is_there(
     runs = {("test", "seed1"): scored_bleu(tmp_path, "bleu", [decoded(1, TEXT)])}
     report(folder, BleuEvaluation, runs)
     monkeypatch.chdir(tmp_path)
-    page = (root / "docs/file_formats.md").read_text("utf-8")
-    (block,) = re.findall(r"^```python\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
+    (block,) = fenced(root / "docs/file_formats.md", "python")
     exec(block, {})
     assert "tok:13a" in capsys.readouterr().out
 
