@@ -40,6 +40,12 @@ def blocks(root: Path) -> Iterator[Block]:
                 yield Block(page.name, "", code)
 
 
+def fenced(page: Path, kind: str) -> list[str]:
+    """Return the fenced blocks of one kind on a page."""
+    found = _FENCED.findall(page.read_text("utf-8"))
+    return [text for of_kind, text in found if of_kind == kind]
+
+
 def snakemake_commands(root: Path) -> set[str]:
     """Return each command line of Snakemake in a block or a sentence, without comments."""
     typed = {

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from convs2s.config.extensions import export_extensions
-from tests.contract.test_score_files import decoded, read, scored_bleu
+from tests.support.score_files import decoded, read, scored_bleu
 
 
 @pytest.mark.parametrize(

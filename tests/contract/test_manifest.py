@@ -40,8 +40,8 @@ def test_a_models_weights_have_a_checksum_of_their_own(tmp_path: Path) -> None:
     }
     path = tmp_path / "model.safetensors"
 
-    def saved(tensors: dict[str, npt.NDArray[Any]], says: str) -> object:
-        save_file(tensors, path, {"convs2s": says})
+    def saved(tensors: dict[str, npt.NDArray[Any]], description: str) -> object:
+        save_file(tensors, path, {"convs2s": description})
         stated = run_manifest([str(path)])["weights"]
         assert isinstance(stated, dict)
         return stated[str(path)]

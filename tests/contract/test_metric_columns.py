@@ -49,6 +49,7 @@ def test_a_column_names_a_metric_and_shows_its_scores(root: Path) -> None:
         "chrf": {"score": 51.5, "signature": "nrefs:1|nc:6"},
         "further": {"WER": {"score": 33.33, "signature": "WER|code:0a"}},
     }
+    assert scored
     paths = [write(path, written) for cell in scored for path in cell.paths]
     shown = table(settings, "table1", paths)
     rows = settings.scale.shown_rows(settings.paper["table1"])

@@ -28,9 +28,7 @@ def run_notebook(path: Path, shortened: dict[str, str]) -> None:
         tree = ast.parse(source)
         last = tree.body[-1]
         if isinstance(last, ast.Expr):
-            tree.body[-1] = ast.parse("_ = 0").body[0]
-            assert isinstance(tree.body[-1], ast.Assign)
-            tree.body[-1].value = last.value
+            tree.body[-1] = ast.Assign([ast.Name("_", ast.Store())], last.value)
         names["_"] = None
         exec(compile(ast.fix_missing_locations(tree), path.name, "exec"), names)
         shown = names["_"]

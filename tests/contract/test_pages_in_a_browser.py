@@ -77,17 +77,18 @@ def test_all_is_drawn_and_nothing_complains(
 
 
 def test_tables_sort_by_pointer_and_by_keyboard(report: Page) -> None:
-    column = "document.querySelector('#table4 thead th:nth-child(5)"
+    heading = "#table4 thead th:nth-child(5)"
+    sort = f"document.querySelector('{heading}').ariaSort"
     shown = "[...document.querySelectorAll('#table4 .parts tbody tr td:nth-child(5)')]"
     ours = f"{shown}.map(cell => cell.dataset.order)"
     before = report.run(ours)
-    report.click("#table4 thead th:nth-child(5)")
+    report.click(heading)
     ascending = sorted(before, key=lambda one: float(one or "-inf"))
     assert report.run(ours) == ascending != before
-    assert report.run(f"{column}').ariaSort") == "ascending"
-    report.run(f"{column} .dt-column-order').focus()")
+    assert report.run(sort) == "ascending"
+    report.run(f"document.querySelector('{heading} .dt-column-order').focus()")
     report.press_enter()
-    report.wait(f"{column}').ariaSort === 'descending'")
+    report.wait(f"{sort} === 'descending'")
     descending = sorted(before, key=lambda one: -float(one or "-inf"))
     assert report.run(ours) == descending
 

@@ -26,7 +26,8 @@ def plan(
 ) -> Plan:
     """Plan where these files are there, and these targets are asked for."""
     layout = Layout(settings.scale.results_dir, settings.scale.downloads_dir)
-    files, logs = frozenset(there), f"{settings.scale.results_dir}/logs"
+    files = frozenset(there)
+    logs = f"{settings.scale.results_dir}/logs"
     return Plan(settings, layout, logs, files.__contains__, list(asked))
 
 
@@ -162,8 +163,8 @@ def test_a_length_penalty_is_tuned_after_the_list_that_it_goes_by(
     paper: Settings,
 ) -> None:
     run = "wmt14_en_de", "wmt14_en_de", "seed1"
-    tuned = f"results/{'/models/'.join(run[:2])}/seed1/newstest2015.beam5_en_de"
-    tuned += ".length_penalty.json"
+    folder = "results/wmt14_en_de/models/wmt14_en_de/seed1"
+    tuned = f"{folder}/newstest2015.beam5_en_de.length_penalty.json"
     assert plan(paper).tuned_penalty(*run, "beam5_en_de") == [tuned]
     assert plan(paper).tuned_penalty(*run, "beam5_en_de", "newstest2014") == [tuned]
     assert plan(paper).tuned_penalty(*run, "beam5_en_de", "newstest2015") == []

@@ -2,7 +2,6 @@
 
 import ast
 import json
-import re
 import subprocess
 import sys
 from pathlib import Path
@@ -15,6 +14,7 @@ from convs2s.api.translator import OF_A_MODEL, Translator
 from convs2s.config.decoding import DecodingSettings
 from convs2s.decoding.translate import Translation
 from tests.conftest import Terminal
+from tests.contract.pages import fenced
 
 TEXTS = ["w1 w2 w3", "", "w4 unheard w5 w6 w7", "w8"]
 
@@ -115,8 +115,7 @@ def test_what_the_page_says_runs(
 ) -> None:
     (tmp_path / "model.safetensors").write_bytes(model.read_bytes())
     monkeypatch.chdir(tmp_path)
-    page = (root / "docs/python.md").read_text("utf-8")
-    blocks = re.findall(r"^```python\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
+    blocks = fenced(root / "docs/python.md", "python")
     assert len(blocks) == 3
     names: dict[str, object] = {}
     for block in blocks:

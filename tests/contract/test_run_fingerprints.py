@@ -19,12 +19,14 @@ PENALTY = {"length_penalty": {"tuned_on": "valid"}}
 
 def fingerprints(settings: Settings, row: int = 2, table: str = "table1") -> set[str]:
     """Those of a row's runs, of English-Romanian if nothing else is said."""
-    return {
+    found = {
         record.fingerprint
         for cell in cells(settings, table)
         for record in cell.records
         if cell.address.row == row
     }
+    assert found
+    return found
 
 
 def changed(root: Path, kind: str, name: str, **values: Any) -> Settings:

@@ -3,116 +3,30 @@
 import json
 import re
 import statistics
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from convs2s.config.task import RougeSettings
 from convs2s.files.text import write_lines
 from convs2s.scoring.bleu import decode_statistics, detokenized_bleu, tokenized_bleu
-from convs2s.scoring.evaluation import (
-    BleuEvaluation,
-    RougeEvaluation,
-    evaluate_bleu,
-    evaluate_rouge,
-)
-from convs2s.scoring.reports.layout import Report
+from convs2s.scoring.evaluation import BleuEvaluation, RougeEvaluation
 from convs2s.scoring.rouge import RougeOptions, rouge
-from convs2s.scoring.summary import mean_and_deviation, summarize_runs
+from convs2s.scoring.summary import mean_and_deviation
 from convs2s.scoring.translations import spread, write_examples
+from tests.contract.pages import fenced
+from tests.support.score_files import (
+    FURTHER,
+    OUTPUTS,
+    REFERENCES,
+    TEXT,
+    WORDS,
+    decoded,
+    read,
+    report,
+    scored_bleu,
+    scored_rouge,
+)
 from tests.support.statistics import bleu_of
-
-WORDS = "l&apos; avion low @-@ cost est là ."
-TEXT = "l'avion low-cost est là."
-SOURCES = ["the old cat sleeps all day", "two dogs ran far away", "rain in Lyon"]
-REFERENCES = ["the cat sleeps", "dogs run away", ""]
-FURTHER = ["cats sleep in Kofagrad", "two dogs gone", "it rains"]
-OUTPUTS = ["the cat sleeps in Kofagrad", "two dogs away", "rain"]
-
-
-def decoded(
-    line: int,
-    text: str,
-    words: str = "",
-    unknown: str = "Kofagrad",
-    by: str = "copied",
-) -> dict[str, Any]:
-    """Return a line of the decoder's, in which a word was unknown."""
-    words = words or text
-    replaced = {"source_word": "No1", "word": unknown, "by": by}
-    return {
-        "line": line,
-        "source": SOURCES[line % 3 - 1],
-        "text": text,
-        "words": words.split(),
-        "text_before": text.replace(unknown, "<unk>"),
-        "words_before": words.replace(unknown, "<unk>").split(),
-        "replacements": [replaced] if unknown in text else [],
-    }
-
-
-def scored_bleu(
-    folder: Path, name: str, lines: Sequence[object], metrics: Sequence[str] = ()
-) -> Path:
-    """Score lines against ``WORDS`` and ``TEXT`` on each; return the file."""
-    write_lines(folder / "lines", map(json.dumps, lines))
-    write_lines(folder / "tokenized", [WORDS] * len(lines))
-    write_lines(folder / "raw", [TEXT] * len(lines))
-    evaluate_bleu(
-        translations=folder / "lines",
-        raw=folder / "raw",
-        tokenized=folder / "tokenized",
-        output=folder / name,
-        test_set="test",
-        manifest={"seed": 1},
-        metrics=metrics,
-    )
-    return folder / name
-
-
-def scored_rouge(
-    folder: Path,
-    name: str,
-    outputs: Sequence[str] = OUTPUTS,
-    references: Sequence[Sequence[str]] = (REFERENCES, FURTHER),
-    **stated: Any,
-) -> Path:
-    """Score three outputs; return the file."""
-    lines = [decoded(number, text) for number, text in enumerate(outputs, 1)]
-    write_lines(folder / "lines", map(json.dumps, lines))
-    paths = []
-    for number, texts in enumerate(references):
-        paths.append(folder / f"reference{number}")
-        write_lines(paths[-1], texts)
-    write_lines(folder / "exceptions.tsv", ["gone\tgo"])
-    evaluate_rouge(
-        translations=folder / "lines",
-        references=paths,
-        exceptions=folder / "exceptions.tsv" if "bytes" in stated else None,
-        output=folder / name,
-        test_set="test",
-        settings=RougeSettings(**{"lead_words": 3} | stated),
-        manifest={"seed": 1},
-    )
-    return folder / name
-
-
-def read(path: Path) -> Any:
-    return json.loads(path.read_text("utf-8"))
-
-
-def report(
-    folder: Path,
-    kind: type[BleuEvaluation | RougeEvaluation],
-    runs: dict[tuple[str, str], Path],
-    stand_in: str | None = None,
-) -> tuple[str, Any]:
-    """Summarize runs; return the text and the JSON."""
-    files = (folder / "bleu.txt", folder / "bleu.json")
-    summarize_runs(kind, runs, Report(*files, stand_in, {"task": "demo"}))
-    return files[0].read_text("utf-8"), read(files[1])
 
 
 def test_bleu_is_of_words_and_of_text_before_and_after_replacement(
@@ -124,14 +38,20 @@ def test_bleu_is_of_words_and_of_text_before_and_after_replacement(
         decoded(3, "l'avion <unk>.", "l&apos; avion <unk> ."),
     ]
     found = read(scored_bleu(tmp_path, "bleu", lines))
-    for part, suffix in ((found, ""), (found["before_replacement"], "_before")):
+    for part, suffix, measure in (
+        (found, "", "bleu_tokenized"),
+        (
+            found["before_replacement"],
+            "_before",
+            "bleu_tokenized_before_replacement",
+        ),
+    ):
         words = [" ".join(line[f"words{suffix}"]) for line in lines]
         texts = [line[f"text{suffix}"] for line in lines]
         tokenized = tokenized_bleu(words, [WORDS] * 3).score
         detokenized = detokenized_bleu(texts, [TEXT] * 3).score
         assert part["bleu"]["tokenized"]["score"] == tokenized
         assert part["bleu"]["detokenized"]["score"] == detokenized
-        measure = f"bleu_tokenized{suffix and '_before_replacement'}"
         encoded = found["sentences"][measure]
         assert bleu_of(decode_statistics(encoded, "file")) == tokenized
     assert found["unknown_words"] == {"total": 3, "dictionary": 1, "copied": 1}
@@ -156,15 +76,12 @@ def test_the_mean_over_runs_and_the_samples_deviation(tmp_path: Path) -> None:
     assert summary["deviation"] == pytest.approx(statistics.stdev(scores))
     assert f"= {summary['mean']:.2f} ± {summary['deviation']:.2f} " in text
     assert f" {summary['signature']}\n" in text
-    before, after = (
-        part["bleu"]["tokenized"]["score"]
-        for part in (
-            found["runs"]["seed1"]["before_replacement"],
-            found["runs"]["seed1"],
-        )
-    )
+    first = found["runs"]["seed1"]
+    before = first["before_replacement"]["bleu"]["tokenized"]["score"]
+    after = first["bleu"]["tokenized"]["score"]
     assert f"{before:.2f} -> {after:.2f} ({after - before:+.2f})" in text
-    alone, data = report(tmp_path, BleuEvaluation, dict([next(iter(runs.items()))]))
+    del runs["test", "seed2"]
+    alone, data = report(tmp_path, BleuEvaluation, runs)
     assert "one run (seed1)" in alone
     assert not {"±", "STAND-IN"} & set(alone.split())
     assert data["tests"]["test"]["chrf"]["deviation"] is None
@@ -181,14 +98,13 @@ def test_what_the_page_of_formats_reads_is_there(
     runs = {("test", "seed1"): scored_bleu(tmp_path, "bleu", [decoded(1, TEXT)])}
     report(folder, BleuEvaluation, runs)
     monkeypatch.chdir(tmp_path)
-    page = (root / "docs/file_formats.md").read_text("utf-8")
-    (block,) = re.findall(r"^```python\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
+    (block,) = fenced(root / "docs/file_formats.md", "python")
     exec(block, {})
     assert "tok:13a" in capsys.readouterr().out
 
 
 def test_rouge_is_of_outputs_lead_and_both_states(tmp_path: Path) -> None:
-    found = read(scored_rouge(tmp_path, "rouge", bytes=40))
+    found = read(scored_rouge(tmp_path, "rouge", has_exceptions=True, bytes=40))
     assert found["unknown_words"] == {"total": 1, "dictionary": 0, "copied": 1}
     options = RougeOptions(byte_limit=40, stem=True, skip_empty=True)
     before = [text.replace("Kofagrad", "<unk>") for text in OUTPUTS]

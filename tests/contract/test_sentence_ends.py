@@ -27,8 +27,16 @@ def test_each_sentence_is_found(language: str, sentences: list[str]) -> None:
 @pytest.mark.parametrize(
     "line",
     [
-        *("", " ", "  One  sentence. ", "no end", "M. Dupont", "."),
-        *("Un homme est là.)", "1. Un homme est là.", 'Il dit "oui." ""', "Oui. 1999."),
+        "",
+        " ",
+        "  One  sentence. ",
+        "no end",
+        "M. Dupont",
+        ".",
+        "Un homme est là.)",
+        "1. Un homme est là.",
+        'Il dit "oui." ""',
+        "Oui. 1999.",
     ],
 )
 def test_a_line_without_a_second_sentence_stays_as_it_is(line: str) -> None:

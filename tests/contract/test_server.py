@@ -22,6 +22,7 @@ from convs2s.config.decoding import DecodingSettings
 from convs2s.decoding.translate import Translation
 from convs2s.serving.server import listen
 from convs2s.serving.settings import ServerSettings
+from tests.contract.pages import fenced
 from tests.support.processes import listening
 from tests.support.served import FORM, HEAD, JSON, ModelServer, serving
 
@@ -169,11 +170,13 @@ def test_a_form_may_stand_in_the_address(
 def test_what_the_page_says_runs(
     server: ModelServer, root: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    page = (root / "docs/serving.md").read_text("utf-8")
-    (program,) = re.findall(r"^```python\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
+    page = root / "docs/serving.md"
+    (program,) = fenced(page, "python")
     exec(program.replace("http://127.0.0.1:8000/", server.address), {})
     printed = capsys.readouterr().out.rstrip("\n")
-    (command,) = re.findall(r"^    curl .*/translate -d (.*)$", page, re.MULTILINE)
+    (command,) = re.findall(
+        r"^    curl .*/translate -d (.*)$", page.read_text("utf-8"), re.MULTILINE
+    )
     body = "&".join(part for part in shlex.split(command) if part != "-d").encode()
     assert server.ask("/translate", body, FORM).content == {"translatedText": printed}
 

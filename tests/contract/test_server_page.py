@@ -45,16 +45,13 @@ def test_a_translation_and_its_attention(
     page.point("#translations > li:nth-of-type(2) .target .token", 0)
     view = "document.querySelectorAll('.attention')[1]"
     page.wait(f"{view}.querySelector('[aria-pressed=true]') !== null")
-    map_ = expected["attention"]
-    layers = map_["weights"]
-    mean = [
-        sum(layer[0][m] for layer in layers) / len(layers)
-        for m in range(len(map_["source"]))
-    ]
-    most = max(range(len(mean)), key=lambda m: mean[m])
+    attention = expected["attention"]
+    first_rows = [layer[0] for layer in attention["weights"]]
+    mean = [sum(shares) / len(shares) for shares in zip(*first_rows, strict=True)]
+    most = mean.index(max(mean))
     line = page.run(f"{view}.querySelector('output').textContent")
     assert line.startswith(
-        f"{map_['target'][0]} looks at: {map_['source'][most]} {mean[most]:.2f}"
+        f"{attention['target'][0]} looks at: {attention['source'][most]} {mean[most]:.2f}"
     )
     weights = page.run(
         f"[...{view}.querySelectorAll('.source .token')]"

@@ -25,9 +25,9 @@ from convs2s.training.update import Updater
 from tests.support import tiny
 
 
-def store(path: Path, sources: list[int]) -> TokenStore:
+def store(path: Path, lengths: list[int]) -> TokenStore:
     """Write pairs whose sources have these lengths, and whose targets have one token more."""
-    write_store(path, (([*[4] * (one - 1), END], [*[5] * one, END]) for one in sources))
+    write_store(path, [([4] * (n - 1) + [END], [5] * n + [END]) for n in lengths])
     return TokenStore(path)
 
 

@@ -43,10 +43,12 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any]]:
         patch.setattr(state_folder, "SECONDS_BETWEEN_NOTES", 0.0)
         try:
             for name in ("running", "killed", "held"):
-                live.append(start(results, name, **ENDLESS))
+                process = start(results, name, **ENDLESS)
+                live.append(process)
                 wait_for(partial(is_under_way, results, name))
                 # It lives on, and leaves others the machine.
-                os.kill(live[-1].pid or 0, signal.SIGSTOP)
+                assert process.pid is not None
+                os.kill(process.pid, signal.SIGSTOP)
             live[1].kill()
             live[1].join(PATIENCE)
             for one in (
@@ -130,14 +132,14 @@ def test_the_view_names_everything_that_there_is_room_for(
 ) -> None:
     def shown(times: int, width: int, rows: int) -> list[str]:
         screen = Console(width=width, file=io.StringIO())
-        every = (*found.values(),) * times
+        every = tuple(found.values()) * times
         screen.print(view(Status(every, ()), rows=rows, width=width))
         assert isinstance(screen.file, io.StringIO)
         return screen.file.getvalue().splitlines()
 
     said = shown(1, 100, 100)
     counts = "trainings: 1 running, 1 locked, 2 crashed, 1 stopped, 1 finished"
-    assert {counts, "tiny/diverged/seed1 crashed:"} <= {*said}
+    assert {counts, "tiny/diverged/seed1 crashed:"} <= set(said)
     said = shown(50, 80, 20)
     assert len(said) <= 20
     assert max(map(len, said)) <= 80
@@ -202,7 +204,7 @@ def test_a_running_job_holds_its_log(tmp_path: Path) -> None:
             assert one.condition == "running"
             assert one.owner == f"process {process.pid} on {os.uname().nodename}"
         finally:
-            process.send_signal(signal.SIGKILL)
+            process.kill()
 
 
 MISSING = "train.arrow: no such file"

@@ -13,7 +13,7 @@ from convs2s.scoring.comparison import (
     compare_outputs,
 )
 from convs2s.scoring.reports.layout import Report, render_text
-from tests.contract.test_score_files import decoded, read
+from tests.support.score_files import decoded, read
 
 REFERENCE = [
     "the man sees two red cars .",

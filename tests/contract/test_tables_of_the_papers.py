@@ -34,9 +34,9 @@ def romanian(paper: Settings) -> Cell:
 def test_cells_are_of_all_rows_and_a_model_file_stands_for_one_model(
     root: Path, scale: str
 ) -> None:
-    """And so does an ensemble of a table for one of that table.
+    """And an ensemble stands for one ensemble of its table.
 
-    But for rows of models that other tables train.
+    Not so in tables whose rows show models that other tables train.
     """
     settings = load(root, {"scale": scale})
     stands_for: dict[object, set[object]] = {}
@@ -65,6 +65,7 @@ def test_cells_are_of_all_rows_and_a_model_file_stands_for_one_model(
             for run in cell.runs:
                 for file in Layout("r", "d").task(cell.task).models(cell.model, run):
                     stands_for.setdefault(file, set()).add((row.task, row.model))
+    assert stands_for
     assert not [ours for ours, papers in stands_for.items() if len(papers) > 1]
     assert len(trainings) <= 50 or scale != "demo"
 

@@ -1,6 +1,5 @@
 """What a task's file states: its text, files, references and what is recorded of them."""
 
-import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ from convs2s.config.load import load
 from convs2s.config.messages import validated
 from convs2s.config.settings import Settings
 from convs2s.config.task import Task
+from tests.contract.pages import fenced
 from tests.support.refusals import refusal, rows, says
 from tests.support.user_task import TASK
 
@@ -204,8 +204,7 @@ def test_a_download_is_known_by_its_place(root: Path, settings: Settings) -> Non
 
 
 def test_the_pages_summarizer_is_a_task(root: Path) -> None:
-    page = (root / "docs/summarization.md").read_text("utf-8")
-    (block,) = re.findall(r"^```yaml\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    (block,) = fenced(root / "docs/summarization.md", "yaml")
     summarizer = Task.model_validate(yaml.safe_load(block))
     assert summarizer.reference_count("test") == 3
     assert summarizer.metric == "rouge"

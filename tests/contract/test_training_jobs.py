@@ -108,7 +108,8 @@ ANSWERS_A_SIGNAL = """\
 import signal, sys, time
 def stop(number, frame):
     time.sleep(0.5)
-    sys.exit(print("received") or 75)
+    print("received")
+    sys.exit(75)
 signal.signal(int(sys.argv[1]), stop)
 print("ready", flush=True)
 time.sleep(60)
@@ -291,7 +292,7 @@ def test_the_sigterm_by_which_slurm_ends_the_job_stops_no_command_of_it(
 def test_torchrun_is_told_of_the_workers_and_gives_them_time_to_save(
     monkeypatch: pytest.MonkeyPatch, options: list[str], words: set[str]
 ) -> None:
-    assert words <= {*options}
+    assert words <= set(options)
     asked: list[Any] = []
     monkeypatch.setattr(run, "run", asked.append)
     torchrun(options, ["train"])
@@ -331,5 +332,5 @@ def test_a_signal_to_a_job_of_several_nodes_reaches_them_and_keeps_their_exit_co
         launch(tiny.job(task, tmp_path / "model"), 2, 1, ["train", "folder"])
     meeting, *options = (tmp_path / "said").read_text().split()
     assert int(meeting.rpartition(":")[2]) > 0
-    assert {"--nodes=2", "--ntasks-per-node=1"} <= {*options}
+    assert {"--nodes=2", "--ntasks-per-node=1"} <= set(options)
     assert options[-3:] == ["convs2s", "train", "folder"]

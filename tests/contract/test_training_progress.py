@@ -162,9 +162,16 @@ def test_the_kept_log_grows_with_each_try_whoever_listens(
 @pytest.mark.parametrize(
     ("seconds", "said"),
     [
-        *((0, "0 s"), (39.2, "40 s"), (60, "1 min"), (720, "12 min"), (3569, "59 min")),
-        *((3571, "1 h 0 min"), (12_000, "3 h 20 min"), (86_369, "23 h 59 min")),
-        *((86_371, "1 d 0 h"), (187_200, "2 d 4 h")),
+        (0, "0 s"),
+        (39.2, "40 s"),
+        (60, "1 min"),
+        (720, "12 min"),
+        (3569, "59 min"),
+        (3571, "1 h 0 min"),
+        (12_000, "3 h 20 min"),
+        (86_369, "23 h 59 min"),
+        (86_371, "1 d 0 h"),
+        (187_200, "2 d 4 h"),
     ],
 )
 def test_durations_in_words(seconds: float, said: str) -> None:
@@ -225,7 +232,9 @@ def test_a_resumed_training_has_each_step_once(
     train(one)
     found = scalars(last.parent / EVENTS)
     assert max(Counter((tag, step) for tag, step, _ in found).values()) == 1
-    steps = {tag: {step for its, step, _ in found if its == tag} for tag, _, _ in found}
+    steps: dict[str, set[int]] = {}
+    for tag, step, _ in found:
+        steps.setdefault(tag, set()).add(step)
     assert steps["epoch/valid_perplexity"] == steps["epoch/train_loss"] == {10, 20, 30}
     # The update that a training resumes after is shown by its epoch.
     assert steps["running/loss"] | {10} == set(range(1, 31))

@@ -56,7 +56,8 @@ def test_the_best_epochs_weights_are_exported_not_the_last(
     network, description = load_model(job.output)
     for name, tensor in network.state_dict().items():
         assert torch.equal(tensor, seen[4][name])
-    assert not torch.equal(*(one["decoder.output.bias"] for one in seen[4:]))
+    best, last = (weights["decoder.output.bias"] for weights in seen[4:])
+    assert not torch.equal(best, last)
     said = record(job.output)
     perplexity = pytest.approx(math.exp(0.5), abs=1e-4)
     expected = {"best_epoch": 5, "epochs": 6, "validation_perplexity": perplexity}

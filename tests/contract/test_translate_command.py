@@ -31,7 +31,7 @@ def test_n_best_lists_and_json(run: Terminal, model: Path) -> None:
     fields = [row.split(" ||| ") for row in run(*asked, text=text).splitlines()]
     assert [row[0] for row in fields] == ["0"] * 3 + ["1"] + ["2"] * 3
     rows = [json.loads(row) for row in run(*asked, "--json", text=text).splitlines()]
-    assert [(row["text"], row["alignment"]) for row in rows][1] == ("", [])
+    assert (rows[1]["text"], rows[1]["alignment"]) == ("", [])
     listed = [one for row in rows for one in row["n_best"]]
     for (_, words, features, score), one in zip(fields, listed, strict=True):
         assert words.strip() == one["text"]
@@ -171,9 +171,8 @@ def test_a_line_is_written_for_each_line(
     assert run(*command.split(), text=text.encode()).splitlines() == expected
     printed = run(*command.split(), "--json", text=text.encode()).splitlines()
     rows = [json.loads(row) for row in printed]
-    assert [(row["line"], row["source"]) for row in rows] == [
-        *enumerate(lines, start=1)
-    ]
+    numbered = list(enumerate(lines, start=1))
+    assert [(row["line"], row["source"]) for row in rows] == numbered
     Path("in").write_text(text)
     files = ("--input", "in", "--workers", 2, "--quiet")
     assert run(*command.split(), *files).splitlines() == expected

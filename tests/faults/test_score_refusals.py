@@ -33,8 +33,8 @@ from convs2s.scoring.n_best import ListedHypothesis
 from convs2s.scoring.reranking import curve
 from convs2s.scoring.rouge import RougeOptions, rouge
 from convs2s.scoring.translations import write_examples
-from tests.contract.test_score_files import decoded, report, scored_bleu, scored_rouge
 from tests.support.refusals import refusal, says
+from tests.support.score_files import decoded, report, scored_bleu, scored_rouge
 
 TWO = ["a b", "c"]
 ONE = ["a b"]
