@@ -24,7 +24,6 @@ from convs2s.files.atomic import check_place
 from convs2s.files.limits import MOST_PROCESSES
 from convs2s.files.text import read_lines, text_lines
 
-
 Run = Callable[[Namespace], None]
 """A function that runs a command with its parsed options."""
 
