@@ -9,11 +9,11 @@ import pytest
 import convs2s
 from convs2s.cli.main import main
 from convs2s.config.load import load
+from convs2s.paper.cells import cells
 from convs2s.paper.ledger import read_ledger
 from convs2s.paper.tables import write_table
 from convs2s.scoring.bleu import decode_statistics
 from convs2s.scoring.significance import measured
-from tests.support.cells import cells
 
 PAGES = [("results", "multi30k_trained"), ("short_run", "multi30k")]
 

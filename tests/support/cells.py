@@ -8,15 +8,9 @@ from typing import Any
 import pandas as pd
 
 from convs2s.config.settings import Settings
-from convs2s.paper import cells as paper
 from convs2s.paper import tables
-from convs2s.paper.cells import Cell
+from convs2s.paper.cells import Cell, cells
 from convs2s.paper.results import entries_of, results
-
-
-def cells(settings: Settings, name: str) -> list[Cell]:
-    """Return the cells of a table, as the rules have them."""
-    return paper.cells(settings, name)
 
 
 def bleu(after: float, before: float, lines: int = 500) -> dict[str, Any]:

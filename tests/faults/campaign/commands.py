@@ -21,11 +21,11 @@ from convs2s.download.download import download_file
 from convs2s.errors import UserError
 from convs2s.files.checksums import check_noted
 from convs2s.model_file import describe_model
+from convs2s.paper.cells import cells
 from convs2s.paper.ledger import published_file, read_ledger
 from convs2s.paper.results import write_ledger
 from convs2s.pipeline.job import job
 from tests.faults.campaign.samples import stand_in
-from tests.support.cells import cells
 from tests.support.downloads import OTHER
 
 for late in (

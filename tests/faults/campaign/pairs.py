@@ -21,10 +21,11 @@ from pathlib import Path
 from convs2s.files.checksums import sha256
 from convs2s.files.text import write_lines
 from convs2s.layout import TaskFolder
+from convs2s.paper.cells import cells
 from tests.faults.campaign.commands import COMMANDS, TABLE, Place, perform, scored_cells
 from tests.faults.campaign.samples import ROOT
 from tests.support import own_pair, tiny
-from tests.support.cells import bleu, cells, write
+from tests.support.cells import bleu, write
 from tests.support.checkout import Checkout, check_out
 from tests.support.downloads import BODY, OTHER
 from tests.support.golden import DATA
