@@ -34,7 +34,7 @@ ROOMS = (
 )
 SEED = 1
 
-OTHER_TESTS = {"workflow", "cluster", "support", "mutants"}
+OTHER_TESTS = {"workflow", "support", "mutants"}
 """Folders of tests/ that no fault meets: their tests take minutes, or are none."""
 
 FEW = 10
