@@ -31,8 +31,7 @@ def rows(table: str) -> list[list[str]]:
         cores: many\nscael: demo => unknown key 'scael'
 
     Blanks around a cell are no part of it, and a cell may be empty. Escapes, such as that of the
-    line's end here, mean what they do in Python. Where a test reads ``...`` in words, it stands
-    for any others (`test_configuration_refusals`).
+    line's end here, mean what they do in Python. In words, ``...`` stands for any others.
     """
     return [
         [cell.strip().encode().decode("unicode_escape") for cell in line.split("=>")]
