@@ -48,9 +48,15 @@ def odd_tensor(tensors: dict[str, torch.Tensor], draw: Draw) -> None:
     one = tensors.pop(name)
     flat = one.reshape(-1)
     changes = (
-        *(one.float() * torch.nan, one.to(torch.int32), one.to(torch.complex64)),
-        *(flat[:1].clone(), flat[:0].clone(), flat[0].clone(), one[None].clone()),
-        *(one.to(torch.float16), (one.float() + 1) * 1e30),
+        one.float() * torch.nan,
+        one.to(torch.int32),
+        one.to(torch.complex64),
+        flat[:1].clone(),
+        flat[:0].clone(),
+        flat[0].clone(),
+        one[None].clone(),
+        one.to(torch.float16),
+        (one.float() + 1) * 1e30,
     )
     if draw.random() < 0.8:
         tensors[name] = draw.choice(changes)
