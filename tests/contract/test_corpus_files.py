@@ -22,8 +22,9 @@ from convs2s.download.archives import open_member
 from convs2s.files.compressed import decompressed_file
 from convs2s.files.text import NO_MARK, read_lines, text_lines
 from convs2s.text.preparation import Preparation
+from tests.support.archives import make_archive
 from tests.support.limits import open_files_of_at_most
-from tests.support.local_files import FilesBelow, write_tar
+from tests.support.local_files import FilesBelow
 from tests.support.refusals import refusal, says
 
 URL = "https://data.example/a.tgz"
@@ -92,7 +93,7 @@ def extract(
 
 def test_pairs_are_concatenated_in_order(tmp_path: Path, sides: Sides) -> None:
     target = gzip.compress(b"un\ndeux\n")
-    write_tar(local_path(URL, tmp_path), {"c.en": b"one\ntwo\n", "c.fr.gz": target})
+    make_archive(local_path(URL, tmp_path), {"c.en": b"one\ntwo\n", "c.fr.gz": target})
     source = write(tmp_path / "own.en", "three\r\n\nlast")
     own = source, write(tmp_path / "own.fr", "trois\n \x85\n!")
     assert extract([(f"{URL}#c.en", f"{URL}#c.fr.gz"), own], sides) == [
@@ -235,7 +236,9 @@ def test_what_is_no_pair_of_texts_is_named_and_leaves_the_earlier(
 
 
 def test_an_archives_member_is_named(tmp_path: Path, sides: Sides) -> None:
-    write_tar(local_path(URL, tmp_path), {"c.en": b"a\n\xff\n", "c.fr": b"a\nb\nc\n"})
+    make_archive(
+        local_path(URL, tmp_path), {"c.en": b"a\n\xff\n", "c.fr": b"a\nb\nc\n"}
+    )
     says(
         refusal(extract, [(f"{URL}#c.en", f"{URL}#c.fr")], sides),
         "a.tgz#c.en:2: not UTF",
@@ -291,7 +294,7 @@ def test_an_archive_of_talks_becomes_the_tasks_text(root: Path, tmp_path: Path) 
             )
             members[f"IWSLT14.{name}.de-en.{language}.xml"] = text
     packed = {f"de-en/{name}": text.encode() for name, text in members.items()}
-    write_tar(
+    make_archive(
         tmp_path / "dl.fbaipublicfiles.com/fairseq/data/iwslt14/de-en.tgz", packed
     )
     found = {}

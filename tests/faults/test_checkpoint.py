@@ -49,9 +49,11 @@ def save(path: Path, content: object, layout: str = "zip") -> None:
 
 
 @pytest.mark.parametrize("layout", ["zip", "legacy", "pickle"])
-@pytest.mark.parametrize("function", [os.system, eval])
+@pytest.mark.parametrize(
+    ("function", "name"), [(os.system, "posix.system"), (eval, "eval")]
+)
 def test_a_hostile_pickle_is_refused_without_running(
-    tmp_path: Path, layout: str, function: Any
+    tmp_path: Path, layout: str, function: Any, name: str
 ) -> None:
     ran = tmp_path / "ran"
     command = f"touch {ran}" if function is os.system else f"open({str(ran)!r}, 'w')"
@@ -59,8 +61,8 @@ def test_a_hostile_pickle_is_refused_without_running(
     save(tmp_path / "model.pt", content, layout)
     message = refusal(read_checkpoint, tmp_path / "model.pt")
     says(message, "model.pt: refused, not a fairseq checkpoint: ")
-    asks = f"it asks for {function.__module__.replace('builtins.', '')}"
-    assert layout == "pickle" or asks.removesuffix("builtins") in message
+    if layout != "pickle":
+        says(message, f"it asks for {name}, which no checkpoint needs")
     assert not ran.exists()
     pickle.loads(pickle.dumps(content))  # as any other reader would have
     assert ran.exists()
@@ -137,10 +139,15 @@ def test_a_checkpoint_whose_members_are_compressed_is_refused(tmp_path: Path) ->
 
 
 def import_tiny(
-    folder: Path, types: list[str], changes: dict[str, Any], codes: Path | None = None
+    folder: Path,
+    types: list[str],
+    changes: dict[str, Any],
+    *,
+    codes: Path | None = None,
+    checkpoint: Path = OLD_STYLE,
 ) -> Path:
     """Import fairseq's tiny model with another source dictionary, or other settings."""
-    content = torch.load(OLD_STYLE, weights_only=False)
+    content = torch.load(checkpoint, weights_only=False)
     vars(content["args"]).update(changes)
     save(folder / "model.pt", content)
     dictionary = folder / "dictionary"
@@ -187,23 +194,21 @@ def test_what_does_not_fit_the_weights_is_named(
     assert not (tmp_path / "2.st").exists()
 
 
-def test_weights_may_share_their_memory(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_weights_may_share_their_memory(tmp_path: Path) -> None:
     content = torch.load(OLD_STYLE, weights_only=False)
     memory = torch.ones(max(weight.numel() for weight in content["model"].values()))
     for name, weight in content["model"].items():
         content["model"][name] = memory[: weight.numel()].view(weight.shape)
-    save(tmp_path / "shared.pt", content)
-    monkeypatch.setitem(globals(), "OLD_STYLE", tmp_path / "shared.pt")
-    network, _ = load_model(import_tiny(tmp_path, TYPES, {}))
+    shared = tmp_path / "shared.pt"
+    save(shared, content)
+    network, _ = load_model(import_tiny(tmp_path, TYPES, {}, checkpoint=shared))
     assert all(weight.isfinite().all() for weight in network.state_dict().values())
 
 
 def test_codes_that_are_none_are_refused_with_their_line(tmp_path: Path) -> None:
     codes = tmp_path / "codes"
     codes.write_text("#version: 0.2\na b\nthree tokens here\n", "utf-8")
-    message = refusal(import_tiny, tmp_path, TYPES, {}, codes)
+    message = refusal(import_tiny, tmp_path, TYPES, {}, codes=codes)
     says(message, f"{codes}:3: expected two tokens and a space between")
     # The task's files are read from copies, in a folder that is gone when somebody looks for it.
     references = {

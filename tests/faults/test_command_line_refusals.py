@@ -19,30 +19,48 @@ TRAIN = "train results/demo_en_fr --model small --output out.safetensors"
 @pytest.mark.parametrize(
     ("typed", "words"),
     [
-        ("tokenize --language en --preparation mose_test", "unknown did mean moses_"),
-        ("detokenize --language en --preparation mose_test", "unknown did mean moses_"),
-        ("tokenize --language english", "--language english: code letters"),
-        ("detokenize --language english", "--language english: code letters"),
-        (f"{SCORE} --metric WER --lowercase", "leave --metric"),
-        (f"{SCORE} --source text", "name --metric"),
-        (SCORE, "two 1 2"),
-        (f"{COMPARE} two one", "one: 1 lines reference 2"),
-        (f"{ROUGE} one two", "two: 2 lines one 1"),
-        (f"{ROUGE} two two --bytes 0", "bytes: at least 1, not 0"),
-        (f"{ROUGE} two two --samples -1", "samples: at least 1, not -1"),
-        (f"{ROUGE} two two --exceptions forms", "--exceptions forms: add --stem"),
+        (
+            "tokenize --language en --preparation mose_test",
+            "unknown ... did you mean 'moses_test'?",
+        ),
+        (
+            "detokenize --language en --preparation mose_test",
+            "unknown ... did you mean 'moses_test'?",
+        ),
+        ("tokenize --language english", "--language english: expected a code of"),
+        ("detokenize --language english", "--language english: expected a code of"),
+        (f"{SCORE} --metric WER --lowercase", "leave them out with --metric"),
+        (f"{SCORE} --source text", "name the metric that does with --metric"),
+        (SCORE, "standard input: 1 lines, but two has 2"),
+        (f"{COMPARE} two one", "one: 1 lines, but the reference has 2"),
+        (f"{ROUGE} one two", "two: 2 lines, but one has 1"),
+        (f"{ROUGE} two two --bytes 0", "bytes: expected at least 1, not 0"),
+        (f"{ROUGE} two two --samples -1", "samples: expected at least 1, not -1"),
+        (f"{ROUGE} two two --exceptions forms", "--exceptions forms: ... add --stem"),
         (f"{ROUGE} two two --stem --exceptions no.tsv", "no.tsv: no such file"),
         (f"{ROUGE} no.txt two", "no.txt: no such file"),
-        ("score rouge --reference same --items two two", "two: input name another out"),
-        ("score rouge --reference two --items two same", "two: input name another out"),
+        (
+            "score rouge --reference same --items two two",
+            "two: is an input ... name another output",
+        ),
+        (
+            "score rouge --reference two --items two same",
+            "two: is an input ... name another output",
+        ),
         ("score rouge --reference empty empty", "empty: no lines to score"),
-        ("compare-outputs two two --reference two --most 0", "most: at least 1, not 0"),
+        (
+            "compare-outputs two two --reference two --most 0",
+            "most: expected at least 1, not 0",
+        ),
         ("translate two", "two: not a model"),
         ("translate nowhere", "nowhere: no such file"),
-        ("translate MODEL", "standard input:2: not UTF-8: byte 0xe9 column 2"),
-        ("attention LSTM w1", "lstm.safetensors: kind lstm no attention"),
+        ("translate MODEL", "standard input:2: not UTF-8: byte 0xe9 at column 2"),
+        (
+            "attention LSTM w1",
+            "lstm.safetensors: a model of kind lstm has no attention",
+        ),
         ("config --task demo_en_f", "demo_en_fr"),
-        (f"{TRAIN} --start a", "--start a: 'small' no training.start"),
+        (f"{TRAIN} --start a", "--start a: ... 'small' has no training.start"),
         (f"{TRAIN} --dictionary none.tsv", "none.tsv: no such file"),
     ],
 )
@@ -65,7 +83,7 @@ def test_a_fault_is_said_in_one_line(
     message = str(stop.value)
     assert message.startswith("convs2s: error: ")
     assert "\n" not in message
-    says(message, *words.split())
+    says(message, *words.split(" ... "))
     assert (copy / "two").read_text() == "a\nb\n"
     assert not (copy / "out.safetensors").exists()
 

@@ -41,7 +41,8 @@ def interrupted(
 
 
 def test_a_training_saves_and_says_how_to_go_on(tmp_path: Path) -> None:
-    task, settings = tiny.prepare(tmp_path / "task"), tmp_path / "settings.json"
+    task = tiny.prepare(tmp_path / "task")
+    settings = tmp_path / "settings.json"
     endless = tiny.settings(maximum_epochs=9999, learning_rate=0.001)
     settings.write_text(json.dumps(training_settings(endless)))
     output = tmp_path / "run/model.safetensors"
@@ -49,7 +50,14 @@ def test_a_training_saves_and_says_how_to_go_on(tmp_path: Path) -> None:
     history = output.with_name("history.jsonl")
     said = interrupted(
         lambda: history.exists() and history.read_text().count("\n") > 0,
-        *("train", task, "--settings", settings, "--output", output, "--threads", 1),
+        "train",
+        task,
+        "--settings",
+        settings,
+        "--output",
+        output,
+        "--threads",
+        1,
     )
     stopped = "training is not finished: SIGINT was received; saved in epoch "
     assert said.startswith(f"convs2s: {stopped}")
@@ -79,8 +87,18 @@ def test_a_translation_says_what_is_written_and_goes_on(
 
     said = interrupted(
         has_lines,
-        *("translate", model, "--input", tmp_path / "in", "--output", tmp_path / "out"),
-        *("--workers", workers, "--threads", 2, "--batch-sentences", 1),
+        "translate",
+        model,
+        "--input",
+        tmp_path / "in",
+        "--output",
+        tmp_path / "out",
+        "--workers",
+        workers,
+        "--threads",
+        2,
+        "--batch-sentences",
+        1,
         sent=sent,
     )
     written = rf"{sent.name} was received; (\d+) of 2000 lines are in {tmp_path}/out\.p"

@@ -26,7 +26,8 @@ from tests.support.refusals import refusal, says
 @contextmanager
 def at_work(log: Path) -> Iterator[subprocess.Popen[str]]:
     """A job in a process of its own, which works until its input ends."""
-    command, pipe = job_command(log, "sys.stdin.read()"), subprocess.PIPE
+    command = job_command(log, "sys.stdin.read()")
+    pipe = subprocess.PIPE
     with subprocess.Popen(command, stdin=pipe, stderr=pipe, text=True) as process:
         try:
             yield process
@@ -73,7 +74,8 @@ def test_a_job_waits_in_silence_for_who_only_asks(
 
 def test_a_failed_job_leaves_no_note_of_what_stood_there_before(tmp_path: Path) -> None:
     """The note would accuse what the next job, or a person, writes in its place."""
-    output, log = tmp_path / "scores.json", tmp_path / "a.log"
+    output = tmp_path / "scores.json"
+    log = tmp_path / "a.log"
     rule = SimpleNamespace(log=[str(log)], input=[], output=[str(output)])
     with job(rule):
         output.write_text("1\n")
@@ -89,7 +91,8 @@ def test_a_note_is_on_the_disk_before_it_has_its_name(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A power cut would leave an empty one otherwise, which accuses a sound file."""
-    output, synced = tmp_path / "scores.json", list[int]()
+    output = tmp_path / "scores.json"
+    synced: list[int] = []
     output.write_text("1\n")
     monkeypatch.setattr(os, "fsync", lambda file: synced.append(os.fstat(file).st_ino))
     note_checksums([output], tmp_path)

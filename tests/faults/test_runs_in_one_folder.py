@@ -69,7 +69,8 @@ def test_jobs_of_an_earlier_run_are_waited_for(
     capfd: pytest.CaptureFixture[str],
 ) -> None:
     FOLDER.mkdir(parents=True)
-    log, of_run = tmp_path / "a.log", os.environ | {RUN: "@here:1:2"}
+    log = tmp_path / "a.log"
+    of_run = os.environ | {RUN: "@here:1:2"}
     command = job_command(log, "sys.stdin.read()")
     with subprocess.Popen(command, stdin=subprocess.PIPE, env=of_run) as job:
         wait_for(lambda: log.exists() and "at work" in log.read_text())
@@ -218,6 +219,9 @@ def test_a_mirror_that_is_missing_is_named(settings: Settings, tmp_path: Path) -
     says(message, "mirrors: ", missing, "no such folder", "mount it")
 
 
+WITH_ABBREVIATIONS = sorted({*NonbreakingPrefixes().available_langs.values()} - {"zh"})
+
+
 def own_task(language: str, preparation: str = "moses_train") -> Task:
     stated = yaml.safe_load(TASK)
     stated["languages"]["target"] = language
@@ -234,12 +238,7 @@ def own_task(language: str, preparation: str = "moses_train") -> Task:
         ("tr", "moses_train", ["'tr' has no list of abbreviations"]),
         ("tr_title", "moses_train", ["'tr_title' has no list of abbreviations"]),
         ("tr", "analyzer", []),  # an extension
-        *(
-            (code, "moses_train", [])
-            for code in sorted(
-                {*NonbreakingPrefixes().available_langs.values()} - {"zh"}
-            )
-        ),
+        *[(code, "moses_train", []) for code in WITH_ABBREVIATIONS],
     ],
 )
 def test_text_that_the_preparation_does_not_suit_is_told_of(

@@ -4,7 +4,6 @@ import json
 from base64 import b64encode
 from collections.abc import Callable
 from pathlib import Path
-from shutil import copy, copytree
 from typing import Any
 from zlib import compress
 
@@ -235,11 +234,9 @@ def test_a_length_penalty_that_is_none(value: object, words: str) -> None:
     says(message, "here: length_penalty: ", words)
 
 
-def test_a_set_to_tune_on_that_the_task_has_not(root: Path, tmp_path: Path) -> None:
-    copytree(root / "config", tmp_path / "config")
-    copy(root / "config.yaml", tmp_path)
-    path = tmp_path / "config/decodings.yaml"
+def test_a_set_to_tune_on_that_the_task_has_not(copy: Path) -> None:
+    path = copy / "config/decodings.yaml"
     text = path.read_text("utf-8")
     path.write_text(text.replace("tuned_on: newstest2015", "tuned_on: newstest2051"))
-    message = refusal(load, tmp_path)
+    message = refusal(load, copy)
     says(message, "wmt14_en_de.yaml", "'beam5_en_de'", "newstest2051", "newstest2015")

@@ -126,15 +126,11 @@ def test_a_start_of_another_vocabulary_or_other_data(
     says(refused(tmp_path, {}), "train.json: no such file", "snakemake")
 
 
-def test_words_cannot_be_selected_where_they_are_split(
-    root: Path, tmp_path: Path
-) -> None:
-    shutil.copytree(root / "config", tmp_path / "config")
-    shutil.copy(root / "config.yaml", tmp_path)
-    file = tmp_path / "config/tasks/wmt14_en_de.yaml"
+def test_words_cannot_be_selected_where_they_are_split(copy: Path) -> None:
+    file = copy / "config/tasks/wmt14_en_de.yaml"
     text = file.read_text("utf-8")
     file.write_text(text.replace("model: wmt14_en_de", "model: ablation"), "utf-8")
-    says(refusal(load, tmp_path), "headline.model", "'ablation' selects its vocabulary")
+    says(refusal(load, copy), "headline.model", "'ablation' selects its vocabulary")
 
 
 def test_a_store_without_pairs(

@@ -22,8 +22,13 @@ from tests.mutants.faults import Fault, read_faults
 ROOT = Path(__file__).resolve().parents[2]
 
 PYTEST = (
-    *("pytest", "-xq", "--assert=plain", "-pno:cacheprovider", "-pno:xdist"),
-    *("-m", "not slow and not gpu"),
+    "pytest",
+    "-xq",
+    "--assert=plain",
+    "-pno:cacheprovider",
+    "-pno:xdist",
+    "-m",
+    "not slow and not gpu",
 )
 """Tests run in the order given, up to the first that fails."""
 PASSED, FAILED, TOO_LONG = 0, 1, 124
@@ -118,7 +123,8 @@ def missed_faults(copies: Iterable[Path], faults: Sequence[Fault]) -> list[str]:
         free.put(copy)
 
     def try_one(fault: Fault) -> str:
-        root, started = free.get(), time.monotonic()
+        root = free.get()
+        started = time.monotonic()
         said = verdict(root, fault)
         free.put(root)
         return f"{said} ({time.monotonic() - started:.0f} s)"

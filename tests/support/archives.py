@@ -30,6 +30,7 @@ def noise(size: int) -> bytes:
 
 def make_archive(path: Path, members: Mapping[str, bytes], *odd: Any) -> Path:
     """Write a zip or tar archive, as the suffix says, of odd members and these ones."""
+    path.parent.mkdir(parents=True, exist_ok=True)
     plain = io.BytesIO()
     if path.suffix.lower() == ".zip":
         with zipfile.ZipFile(plain, "w", zipfile.ZIP_DEFLATED) as archive:

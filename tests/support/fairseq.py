@@ -136,19 +136,14 @@ class Generation:
 def generation(folder: Path, batch: str, search: str) -> Generation:
     """Return what fairseq found, one of ``BATCHES`` by one of ``SEARCHES``."""
     name = f"{batch}.{search}"
-    arguments = json.loads((folder / "golden.json").read_text())["generation_cases"][
-        name
-    ]["args"]
+    described = json.loads((folder / "golden.json").read_text())
+    arguments = described["generation_cases"][name]["args"]
     golden = np.load(folder / "golden_generate.npz")
-    tokens = [
-        [
-            our_indices(row[:length]).tolist()
-            for row, length in zip(rows, lengths, strict=True)
-        ]
-        for rows, lengths in zip(
-            golden[f"{name}.tokens"], golden[f"{name}.lengths"], strict=True
-        )
-    ]
+    sentences = zip(golden[f"{name}.tokens"], golden[f"{name}.lengths"], strict=True)
+    tokens = []
+    for rows, lengths in sentences:
+        cut = [row[:length] for row, length in zip(rows, lengths, strict=True)]
+        tokens.append([our_indices(row).tolist() for row in cut])
     settings = options(
         beam=arguments["beam"],
         length_penalty=0.0 if arguments["unnormalized"] else arguments["lenpen"],
@@ -160,7 +155,8 @@ def generation(folder: Path, batch: str, search: str) -> Generation:
         unknown_penalty=arguments["unkpen"],
     )
     source, _, _ = inputs(folder, batch)
-    scores, attention = golden[f"{name}.scores"], golden[f"{name}.attention"]
+    scores = golden[f"{name}.scores"]
+    attention = golden[f"{name}.attention"]
     return Generation(source, settings, tokens, scores, attention)
 
 

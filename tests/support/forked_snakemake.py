@@ -1,13 +1,14 @@
 """Snakemake in forks of a process that has imported it, which is half of the time of a dry run."""
 
 import json
-import os
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from tempfile import NamedTemporaryFile
+
+from tests.support.bare_python import without_pythonpath
 
 # Reads a request a line, and answers with the exit code. The child runs what `-m snakemake` does.
 _SERVER = """
@@ -38,12 +39,9 @@ for line in sys.stdin:
 @cache
 def _server() -> subprocess.Popen[str]:
     """Start the process, which ends with this one."""
-    environment = {
-        name: value for name, value in os.environ.items() if name != "PYTHONPATH"
-    }
     return subprocess.Popen(
         [sys.executable, "-c", _SERVER],
-        env=environment,
+        env=without_pythonpath(),
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,

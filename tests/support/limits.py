@@ -35,12 +35,12 @@ def open_files_of_at_most(number: int) -> Iterator[None]:
 
 
 def refuse_lock(*_: object) -> None:
-    """Stand in for ``fcntl.flock`` on a file system without locks."""
+    """Stand in for ``fcntl.flock`` where there is no such function (ENOSYS)."""
     raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))
 
 
 def without_locks(*_: object) -> None:
-    """Fail as a lock does on a file system that has none."""
+    """Stand in for a lock of ``fcntl`` on a file system that grants none (ENOLCK)."""
     raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
 
 

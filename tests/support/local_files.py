@@ -1,8 +1,5 @@
 """Where the files of references lie, for tests without the rules that say it."""
 
-import io
-import tarfile
-from collections.abc import Mapping
 from pathlib import Path
 
 from convs2s.config.file_reference import parse_file_reference
@@ -17,13 +14,3 @@ class FilesBelow(dict[str, Path]):
 
     def __missing__(self, location: str) -> Path:
         return parse_file_reference(location).path(self.downloads)
-
-
-def write_tar(path: Path, members: Mapping[str, bytes]) -> None:
-    """Write an archive that gzip has compressed."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with tarfile.open(path, "w:gz") as archive:
-        for name, data in members.items():
-            entry = tarfile.TarInfo(name)
-            entry.size = len(data)
-            archive.addfile(entry, io.BytesIO(data))

@@ -136,10 +136,8 @@ class _Handler(BaseHTTPRequestHandler):
             self.send_header("Content-Length", str(served.announced or len(whole)))
         if start is not None:
             first = start + served.wrong_range
-            last, size = (
-                len(served.body) - 1,
-                "*" if served.hides_size else len(served.body),
-            )
+            last = len(served.body) - 1
+            size = "*" if served.hides_size else last + 1
             self.send_header("Content-Range", f"bytes {first}-{last}/{size}")
         for name, value in (
             ("ETag", served.etag),

@@ -103,10 +103,14 @@ def write_paper(
     cited = {"group": "g", "system": "another", "kind": "cited"}
     written = {}
     for name, decodings in ROWS.items():
-        common = OURS | (ours if name == "table1" else {}) if decodings else {}
         row = {"group": "g", "kind": "ours"}
-        rows = [row | {"system": one, "decoding": one} for one in decodings] or [cited]
-        added = [row | one for one in further] if name == "table1" else []
-        written[name] = tables[name] | {"ours": common, "rows": [*rows, *added]}
+        rows = [row | {"system": one, "decoding": one} for one in decodings]
+        common = OURS
+        if name == "table1":
+            common = OURS | ours
+            rows += [row | one for one in further]
+        if not decodings:
+            common, rows = {}, [cited]
+        written[name] = tables[name] | {"ours": common, "rows": rows}
     checkout.write("config/claims.yaml", yaml.safe_dump({"five_beats_greedy": CLAIM}))
     checkout.write("config/paper.yaml", yaml.safe_dump(written, sort_keys=False))

@@ -23,9 +23,15 @@ def says(message: str, *words: str) -> None:
 
 
 def rows(table: str) -> list[list[str]]:
-    """Return the cells of a table of text, which has a line for each row and => between cells.
+    r"""Return the cells of a table that is written as text: a line for each row, => between cells.
 
-    Escapes such as a backslash and n mean what they do in Python.
+    What each cell is, the names in `parametrize` say, below the table. Under ``("text", "words")``
+    this row is what a file holds, in two lines, and what its refusal has to say::
+
+        cores: many\nscael: demo => unknown key 'scael'
+
+    Blanks around a cell are no part of it, and a cell may be empty. Escapes, such as that of the
+    line's end here, mean what they do in Python. In words, ``...`` stands for any others.
     """
     return [
         [cell.strip().encode().decode("unicode_escape") for cell in line.split("=>")]

@@ -11,8 +11,8 @@ MOST_PROCESSES = 8
 SLURM = "tests/workflow/test_slurm_"
 """Files of tests on a cluster, which wait for most of their time."""
 
-LONG = (f"{SLURM}profiles.py", "tests/workflow/", SLURM)
-"""What comes first, in this order: tests that run for minutes. Short ones fill up what is left."""
+PROFILES = f"{SLURM}profiles.py"
+"""The longest of them."""
 
 
 def processes() -> int:
@@ -29,11 +29,16 @@ def processes() -> int:
 
 
 def sorted_for_sharing(items: Sequence[pytest.Item]) -> list[pytest.Item]:
-    """Return the tests in the order in which processes are to take them."""
+    """Return the tests in the order in which processes are to take them.
+
+    Those that run for minutes come first; short ones fill up what is left.
+    """
 
     def place(item: pytest.Item) -> int:
-        starts = [n for n, start in enumerate(LONG) if item.nodeid.startswith(start)]
-        is_profiles = 0 in starts
-        return 0 if is_profiles else max(starts, default=len(LONG))
+        if item.nodeid.startswith(PROFILES):
+            return 0
+        if item.nodeid.startswith(SLURM):
+            return 2
+        return 1 if item.nodeid.startswith("tests/workflow/") else 3
 
     return sorted(items, key=place)

@@ -4,8 +4,8 @@ import bz2
 import gzip
 import json
 import lzma
+from collections.abc import Callable
 from contextlib import suppress
-from typing import Any
 
 import torch
 import yaml
@@ -14,28 +14,29 @@ from safetensors.torch import load, save
 
 from convs2s.files.tensors import DIGEST, METADATA_KEY, _digest
 from tests.faults.campaign.damage import Change, Draw, changed
+from tests.support.archives import COMPRESS
 
 MEMBER = "corpus/news.en"
-PACKERS: dict[str, tuple[Any, Any]] = {
-    ".gz": (gzip.decompress, gzip.compress),
-    ".bz2": (bz2.decompress, bz2.compress),
-    ".xz": (lzma.decompress, lzma.compress),
-    ".zst": (
-        lambda content: (
-            zstandard.ZstdDecompressor().decompressobj().decompress(content)
-        ),
-        zstandard.ZstdCompressor(write_checksum=True).compress,
-    ),
+
+
+def _unpack_zstandard(content: bytes) -> bytes:
+    return zstandard.ZstdDecompressor().decompressobj().decompress(content)
+
+
+UNPACK: dict[str, Callable[[bytes], bytes]] = {
+    ".gz": gzip.decompress,
+    ".bz2": bz2.decompress,
+    ".xz": lzma.decompress,
+    ".zst": _unpack_zstandard,
 }
-"""Suffix -> what unpacks, and what packs."""
 
 
 def repacked(suffix: str, change: Change) -> Change:
     """Change what is within a compression."""
-    unpack, pack = PACKERS[suffix]
+    unpack, pack = UNPACK[suffix], COMPRESS[suffix]
 
     def change_inside(content: bytes, draw: Draw) -> bytes:
-        packed: bytes = pack(change(unpack(content), draw))
+        packed = pack(change(unpack(content), draw))
         return packed * draw.choice((1, 1, 1, 2))
 
     return change_inside
@@ -47,9 +48,15 @@ def odd_tensor(tensors: dict[str, torch.Tensor], draw: Draw) -> None:
     one = tensors.pop(name)
     flat = one.reshape(-1)
     changes = (
-        *(one.float() * torch.nan, one.to(torch.int32), one.to(torch.complex64)),
-        *(flat[:1].clone(), flat[:0].clone(), flat[0].clone(), one[None].clone()),
-        *(one.to(torch.float16), (one.float() + 1) * 1e30),
+        one.float() * torch.nan,
+        one.to(torch.int32),
+        one.to(torch.complex64),
+        flat[:1].clone(),
+        flat[:0].clone(),
+        flat[0].clone(),
+        one[None].clone(),
+        one.to(torch.float16),
+        (one.float() + 1) * 1e30,
     )
     if draw.random() < 0.8:
         tensors[name] = draw.choice(changes)

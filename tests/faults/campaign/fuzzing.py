@@ -132,9 +132,9 @@ def command_line(draw: Draw, words: list[str]) -> list[str]:
     for action in parser._actions:
         if action.required or draw.random() < 0.4:
             line += action.option_strings[-1:]
-            line += [draw.choice([*words, *(action.choices or [])])][
-                : action.nargs != 0
-            ]
+            value = draw.choice([*words, *(action.choices or [])])
+            if action.nargs != 0:
+                line.append(value)
     return line
 
 

@@ -42,7 +42,13 @@ LEFTOVERS = (".partial.*", "*.part", "*.part-*", "*.part.json", ".*.lock")
 CLEAR = r"(convs2s: )?error: |Error: Directory cannot be locked\. "
 """How the line begins in which a command, or Snakemake itself, says why it does not work."""
 WITH_THE_WORKFLOW = {
-    *("workflow", "plan", "train", "remove-states", "status", "export", "translate"),
+    "workflow",
+    "plan",
+    "train",
+    "remove-states",
+    "status",
+    "export",
+    "translate",
 }
 """What a workflow's run is tried beside: it takes long, and shares no file with the others."""
 
@@ -156,10 +162,9 @@ class Trials:
             code = process.exitcode
             process.kill()
             process.join()
-            streams = (Path(f"{said}.{suffix}") for suffix in ("out", "err"))
-            found.append(
-                Ended(code, *(path.read_text("utf-8", "replace") for path in streams))
-            )
+            out = Path(f"{said}.out").read_text("utf-8", "replace")
+            err = Path(f"{said}.err").read_text("utf-8", "replace")
+            found.append(Ended(code, out, err))
         return found
 
     def fault(self, names: tuple[str, str], folder: Path) -> str | None:

@@ -40,6 +40,7 @@ from tests.faults.campaign.damage import Change, changed_json, changed_lines, da
 from tests.faults.campaign.damage import rewritten as words
 from tests.faults.campaign.samples import make_samples, stand_in
 from tests.support import tiny
+from tests.support.archives import COMPRESS
 from tests.support.golden import DATA
 from tests.support.local_files import FilesBelow
 
@@ -173,7 +174,7 @@ def _guarded_files(folder: Path) -> list[tuple[str, Read, Change]]:
         ("task/vocabulary/fr.tsv", _task, words),
         ("task/dataset/valid.json", _task, changed_json),
     ]
-    for suffix in formats.PACKERS:
+    for suffix in COMPRESS:
         inside = formats.repacked(suffix, damaged)
         found.append((f"text.tar{suffix}", corpus, inside))
         found.append((f"text{suffix}", lambda path: list(read_lines(path)), inside))

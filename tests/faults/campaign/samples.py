@@ -18,8 +18,9 @@ from convs2s.files.text import write_json, write_lines
 from convs2s.pipeline.job import job
 from convs2s.text.bpe import learn_codes
 from convs2s.training.run import train
-from tests.faults.campaign.formats import MEMBER, PACKERS
+from tests.faults.campaign.formats import MEMBER
 from tests.support import tiny
+from tests.support.archives import COMPRESS
 from tests.support.golden import DATA
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -84,7 +85,7 @@ def _archives(folder: Path) -> None:
     with tarfile.open(folder / "text.tar", "w") as archive:
         archive.add(folder / "links", "corpus/readme")
         archive.add(folder / "text", MEMBER)
-    for suffix, (_, pack) in PACKERS.items():
+    for suffix, pack in COMPRESS.items():
         write_lines(folder / f"text{suffix}", LINES)
         content = (folder / "text.tar").read_bytes()
         (folder / f"text.tar{suffix}").write_bytes(pack(content))
