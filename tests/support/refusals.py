@@ -31,9 +31,13 @@ def rows(table: str) -> list[list[str]]:
         cores: many\nscael: demo => unknown key 'scael'
 
     Blanks around a cell are no part of it, and a cell may be empty. Escapes, such as that of the
-    line's end here, mean what they do in Python. In words, ``...`` stands for any others.
+    line's end here, mean what they do in Python; so all else has to be ASCII. In words, ``...``
+    stands for any others.
     """
     return [
-        [cell.strip().encode().decode("unicode_escape") for cell in line.split("=>")]
+        [
+            cell.strip().encode("ascii").decode("unicode_escape")
+            for cell in line.split("=>")
+        ]
         for line in table.strip().splitlines()
     ]
