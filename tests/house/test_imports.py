@@ -37,7 +37,6 @@ LEVELS = {part: level for level, parts in enumerate(LAYERS) for part in parts.sp
 
 RUN_A_NETWORK = {
     "attend_to_example",
-    "decode_test_set",
     "import_released",
     "list_n_best",
     "measure_perplexity",
@@ -46,7 +45,6 @@ RUN_A_NETWORK = {
     "score_n_best",
     "take_codes",  # out of a model file, as the next
     "take_vocabulary",
-    "time_decoding",
 }
 
 
@@ -109,7 +107,8 @@ def test_plans_and_jobs_without_a_network_load_no_torch(root: Path) -> None:
     jobs = imports_of(path for path in scripts if path.stem not in RUN_A_NETWORK)
     assert first_to_load(root, jobs, "torch") == ""
     names = [name for name in modules(root) if PREPARATION.match(name)]
-    names.append("convs2s.pipeline.status_view")
+    names += ["convs2s.pipeline.status_view", "convs2s.api.translator"]
+    names.append("convs2s.serving.server")
     assert first_to_load(root, [f"import {name}" for name in names], "torch") == ""
 
 

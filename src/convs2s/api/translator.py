@@ -5,19 +5,21 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import Literal, Self
+from typing import TYPE_CHECKING, Literal, Self
 
 from convs2s.config.decoding import DecodingSettings, TunedLengthPenalty
 from convs2s.config.messages import validated
 from convs2s.config.options import Device
 from convs2s.config.section import PositiveInt, Processes, Section
-from convs2s.decoding.rescoring import PairScore, PairScorer, score_pairs
+from convs2s.decoding.device import search_device
 from convs2s.decoding.split_lines import SplitLines
 from convs2s.decoding.translate import LineTranslator, Translation
-from convs2s.devices import pick_device
 from convs2s.errors import UserError
 from convs2s.files.limits import LONGEST_LINE_BYTES
 from convs2s.models.steps import Average, Precision
+
+if TYPE_CHECKING:
+    from convs2s.decoding.rescoring import PairScore, PairScorer
 
 OF_A_MODEL = {"cuda_graphs", "ensemble", "precision"}
 """The settings of ``DecodingSettings`` that are fixed when a model is loaded."""
@@ -51,7 +53,9 @@ class Translator:
         self.device = device
 
     @cached_property
-    def _scorer(self) -> PairScorer:
+    def _scorer(self) -> "PairScorer":
+        from convs2s.decoding.rescoring import PairScorer
+
         form: Literal["tokens", "raw"] = "tokens" if self._lines.pretokenized else "raw"
         average = self._lines.settings.ensemble
         return PairScorer.load(self._lines.files(), self.device, form, average)
@@ -97,7 +101,7 @@ class Translator:
         }
         validated(_Arguments, loading, "load")
         settings = validated(DecodingSettings, decoding, "load")
-        device_name = pick_device(device)
+        device_name = search_device(device)
         paths = [path] if isinstance(path, str | Path) else path
         if not paths:
             raise UserError("load: expected a model file, found an empty list")
@@ -194,7 +198,7 @@ class Translator:
             translation, n_best=hypotheses, attention=hypotheses[0].attention
         )
 
-    def score(self, pairs: Iterable[tuple[str, str]]) -> list[PairScore]:
+    def score(self, pairs: Iterable[tuple[str, str]]) -> "list[PairScore]":
         """Score given translations and return a score for each pair, in the same order.
 
         A pair is a source and a target, both raw text (or tokens, if the model was loaded with
@@ -217,6 +221,8 @@ class Translator:
                 raise UserError(f"{place}: expected a pair (source, target) of texts")
             source, target = pair
             checked.append((check_text(source, place), check_text(target, place)))
+        from convs2s.decoding.rescoring import score_pairs
+
         return list(score_pairs(self._scorer, checked))
 
     def __repr__(self) -> str:

@@ -1,7 +1,6 @@
 """The commands ``convs2s translate``, ``serve`` and ``attention``, which translate raw text."""
 
 import gc
-import os
 import sys
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from pathlib import Path
@@ -17,12 +16,9 @@ from convs2s.cli.options import (
     read_section,
 )
 from convs2s.config.decoding import DecodingSettings
+from convs2s.decoding.device import held_search_device
 from convs2s.errors import UserError
 from convs2s.serving.settings import ServerSettings
-
-DRIVERS = ("/dev/nvidiactl", "/dev/kfd", "/dev/dxg")
-GRANTS = {"CUDA_VISIBLE_DEVICES", "SLURM_JOB_GPUS", "NVIDIA_VISIBLE_DEVICES"}
-"""Device files and environment variables of which a machine with a usable GPU has at least one."""
 
 
 def add_translate(command: ArgumentParser) -> Run:
@@ -93,16 +89,7 @@ def _translate(arguments: Namespace) -> None:
             "--split-sentences: cannot be combined with --pretokenized; with --n-best it needs "
             "--json"
         )
-    may_have_gpu = any(map(os.path.exists, DRIVERS)) or not GRANTS.isdisjoint(
-        os.environ
-    )
-    if arguments.device == "cpu" or (arguments.device == "auto" and not may_have_gpu):
-        # Without asking torch for a GPU, which takes a second.
-        _translate_on("cpu", arguments)
-        return
-    from convs2s.devices import held_device
-
-    with held_device(arguments.device, waits=False) as device:
+    with held_search_device(arguments.device, waits=False) as device:
         _translate_on(device, arguments)
 
 
@@ -178,10 +165,9 @@ def add_serve(command: ArgumentParser) -> Run:
 
 
 def _serve(arguments: Namespace) -> None:
-    from convs2s.devices import held_device
     from convs2s.serving.server import serve
 
-    with held_device(arguments.device, waits=False) as device:
+    with held_search_device(arguments.device, waits=False) as device:
         serve(
             arguments.model,
             read_section(arguments, DecodingSettings),

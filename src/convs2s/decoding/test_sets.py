@@ -3,9 +3,8 @@
 import json
 import time
 from collections.abc import Mapping
+from importlib.metadata import version
 from pathlib import Path
-
-import torch
 
 from convs2s.decoding.progress import counted
 from convs2s.decoding.translate import LineTranslator
@@ -62,9 +61,15 @@ def time_decoding(
     seconds = time.perf_counter() - started
     # With </s>.
     tokens = sum(len(translation.tokens) + 1 for translation in translations)
-    name = torch.cuda.get_device_name() if device == "cuda" else manifest["processor"]
-    graphs = "CUDA graphs, " if device == "cuda" and settings.cuda_graphs else ""
-    batches = f"{graphs}batches of up to {settings.batch_sentences}, torch {torch.__version__}"
+    name = manifest["processor"]
+    graphs = ""
+    if device == "cuda":
+        from torch.cuda import get_device_name
+
+        name = get_device_name()
+        graphs = "CUDA graphs, " if settings.cuda_graphs else ""
+    library = f"torch {version('torch')}"
+    batches = f"{graphs}batches of up to {settings.batch_sentences}, {library}"
     signature = f"{name}, {threads} CPU threads, {settings.precision}, {batches}"
     content = {
         "lines": len(lines),

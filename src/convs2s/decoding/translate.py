@@ -17,6 +17,7 @@ import numpy as np
 
 from convs2s.config.decoding import DecodingSettings
 from convs2s.data.batches import Indices, cut, pad
+from convs2s.decoding.device import held_search_device
 from convs2s.decoding.parallel import (
     Chunk,
     in_chunks,
@@ -389,9 +390,7 @@ def translator_of_job(
 
     If it translates on a GPU, this process holds the GPU while the block runs.
     """
-    from convs2s.devices import held_device
-
-    with held_device(device) as held:
+    with held_search_device(device) as held:
         yield LineTranslator(models, settings, held, threads=threads)
 
 
