@@ -17,8 +17,9 @@ from tests.support.checkout import Checkout, check_out
 from tests.support.processes import wait_for
 
 PAGE = "docs/cloud.md"
-RUN = "results/demo_en_fr/models/demo/seed1"
-SCORE = "results/demo_en_fr/bleu.txt"
+DEMO = "results/demo_en_fr/bleu.txt"
+RUN = "results/mine_en_nl/models/small/seed1"
+SCORE = "results/mine_en_nl/bleu.txt"
 
 
 def options(root: Path, provider: str, place: str, **stated: str) -> list[str]:
@@ -32,11 +33,14 @@ def options(root: Path, provider: str, place: str, **stated: str) -> list[str]:
 
 @pytest.fixture
 def small(root: Path, tmp_path: Path) -> Checkout:
-    """The configuration of `.test`, three epochs of it, where commands are typed."""
+    """A user's own pair, whose files are in the storage, and more epochs than a kill waits for."""
     checkout = check_out(root, tmp_path)
-    stated = (root / ".test/config/config.yaml").read_text("utf-8")
-    three = stated.replace("maximum_epochs: 1", "maximum_epochs: 3")
-    checkout.write("config.local.yaml", three)
+    own_pair.write_text(checkout)
+    own_pair.write_tasks(root, checkout)
+    batch = {"sentences": 32, "tokens": None}
+    model = {**own_pair.TINY, "training": {"batch": batch, "maximum_epochs": 40}}
+    machine = {"cores": 1, "device": "cpu", "plots": {"sentences": [1]}}
+    checkout.configure({**machine, "overrides": {"models": {"small": model}}})
     return checkout
 
 
@@ -67,24 +71,31 @@ def kill_in_training(checkout: Checkout, storage: list[str]) -> None:
         os.killpg(process.pid, signal.SIGKILL)
 
 
-def test_a_killed_demo_goes_on_and_all_of_it_is_in_the_storage(
+def test_a_killed_training_goes_on_and_all_of_it_is_in_the_storage(
     small: Checkout, folder: list[str], tmp_path: Path
 ) -> None:
+    command = ["-n", SCORE, *folder]
+    missing = small.snakemake(*command)
+    assert missing.code == 1
+    assert "missing files: " in missing.said
+    (tmp_path / "store").mkdir(exist_ok=True)
+    shutil.move(small / "data", tmp_path / "store/data")
+    small.snakemake(*command).succeeded()
     kill_in_training(small, folder)
     assert not (tmp_path / "store" / RUN / "model.safetensors").exists()
     small.snakemake(SCORE, *folder).succeeded()
-    log = (tmp_path / "store/results/logs/demo_en_fr/demo/seed1/train.log").read_text(
+    log = (tmp_path / "store/results/logs/mine_en_nl/small/seed1/train.log").read_text(
         "utf-8"
     )
     assert "resuming in epoch" in log
     score = (tmp_path / "store" / SCORE).read_text("utf-8")
-    assert score.startswith("task      demo_en_fr")
+    assert score.startswith("task      mine_en_nl")
     assert not (small / "results").exists()
     (copies,) = (small / ".snakemake/storage").rglob(RUN)
     assert [path.name for path in copies.glob("[!.]*")] == ["state"]
     # What another machine has stored since is read, whatever was noted of the copy here.
     assert small.snakemake(SCORE, *folder).nothing_to_do
-    report = "results/demo_en_fr/dataset/train.json"
+    report = "results/mine_en_nl/dataset/train.json"
     with (tmp_path / "store" / report).open("a", encoding="utf-8") as stored:
         stored.write("\n")
     done = small.snakemake(report.replace("train.json", "counts.txt"), *folder)
@@ -93,19 +104,6 @@ def test_a_killed_demo_goes_on_and_all_of_it_is_in_the_storage(
     out = tmp_path / "out"
     small.shell(f"convs2s export-results {tmp_path}/store/results {out}").succeeded()
     assert ".snakemake" not in (out / "ro-crate-metadata.json").read_text("utf-8")
-
-
-def test_a_users_own_files_are_looked_for_in_the_storage(
-    root: Path, small: Checkout, folder: list[str], tmp_path: Path
-) -> None:
-    own_pair.write_text(small)
-    own_pair.write_tasks(root, small)
-    command = ["-n", "results/mine_en_nl/bleu.txt", *folder]
-    missing = small.snakemake(*command)
-    assert missing.code == 1
-    assert "missing files: " in missing.said
-    shutil.move(small / "data", tmp_path / "store/data")
-    small.snakemake(*command).succeeded()
 
 
 @pytest.mark.slow
@@ -123,7 +121,7 @@ def test_the_demo_runs_in_a_bucket(
         address = "http://{}:{}".format(*server.get_host_and_port())
         urls: Mapping[str, str] = {"--storage-s3-endpoint-url": address}
         bucket = options(root, "s3", "s3://convs2s-demo", **urls)
-        small.snakemake(SCORE, *bucket).succeeded()
-        assert small.snakemake(SCORE, *bucket).nothing_to_do
+        small.snakemake(DEMO, *bucket).succeeded()
+        assert small.snakemake(DEMO, *bucket).nothing_to_do
     finally:
         server.stop()
