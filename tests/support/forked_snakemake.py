@@ -14,8 +14,9 @@ from tests.support.bare_python import without_pythonpath
 _SERVER = """
 import json, os, sys
 import snakemake.cli
-import jinja2, nbformat, pydantic, requests, smart_open, yaml, yte
+import docutils.core, jinja2, nbformat, pydantic, requests, smart_open, yaml, yte
 
+snakemake.cli.get_argument_parser()  # imports the plugins
 installed = sys.path[1:]
 for line in sys.stdin:
     words, folder, environment, output = json.loads(line)

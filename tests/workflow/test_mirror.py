@@ -71,6 +71,7 @@ def test_the_headlines_as_typed_in_a_fresh_clone(checkout: Checkout) -> None:
     assert upper.text == upper.text[0].upper() + upper.text[1:]
 
 
+@pytest.mark.slow
 def test_multi30k_from_download_to_a_score(checkout: Checkout, mirror: Path) -> None:
     add_mirror(mirror, checkout)
     headline = {"seeds": [1], "tests": ["test_2016_flickr"]}
