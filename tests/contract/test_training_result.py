@@ -149,6 +149,27 @@ def test_a_model_file_brings_what_translation_needs(
     assert found.architecture == settings.architecture
 
 
+def test_a_finished_model_outlives_its_removal_until_the_next_one_is_finished(
+    task: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As Snakemake removes outputs before it runs a training with more epochs."""
+    path = tmp_path / "model.safetensors"
+    kept = tmp_path / "state/finished.model.safetensors"
+    train(tiny.job(task, path, tiny.settings(maximum_epochs=1)))
+    first = path.read_bytes()
+    assert kept.read_bytes() == first
+    path.unlink()
+    longer = tiny.job(task, path, tiny.settings(maximum_epochs=2))
+    capsys.readouterr()
+    train_until(longer, 1)
+    assert f"the model of the last training stays in {kept}" in capsys.readouterr().err
+    assert kept.read_bytes() == first
+    train(longer)
+    assert kept.read_bytes() == path.read_bytes() != first
+    record = kept.with_name("finished.training.json")
+    assert json.loads(record.read_text("utf-8"))["epochs"] == 2
+
+
 @pytest.mark.parametrize(
     ("best", "maximum", "advice"),
     [

@@ -5,6 +5,7 @@ for example because its token stores were rebuilt to the same bytes, the model i
 again from the state. Without the state it would be trained again.
 """
 
+import os
 import shutil
 from collections.abc import Sequence
 from contextlib import suppress
@@ -18,7 +19,7 @@ from convs2s.data.batches import collate
 from convs2s.data.shortlist import Shortlist
 from convs2s.data.store import TokenStore
 from convs2s.errors import UserError
-from convs2s.files.atomic import size_of, whole_files
+from convs2s.files.atomic import atomic_path, size_of, whole_files
 from convs2s.files.checksums import forget_checksums, note_checksums
 from convs2s.files.text import write_json
 from convs2s.layout import results_of
@@ -108,6 +109,26 @@ def export(
     curve = [epoch.valid_perplexity for epoch in state.history]
     write_json(record, {**summary, "curve": curve, "manifest": made})
     note_checksums([history, record], results_of(job.output))
+    for path in (job.output, history, record):
+        _keep(path)
+
+
+def kept_file(path: Path) -> Path:
+    """Return the second name, in ``state/``, of a finished model or of its records."""
+    return path.parent / STATE / f"finished.{path.name}"
+
+
+def _keep(path: Path) -> None:
+    """Keep a file of a finished training under its second name, until the next one has ended.
+
+    Snakemake removes the outputs of a job before it runs it again, for example after a change of
+    maximum_epochs. Without the second name, the model would be lost as soon as training starts.
+    """
+    with atomic_path(kept_file(path)) as second:
+        try:
+            os.link(path, second)  # takes no space
+        except OSError:  # the file system has no links
+            shutil.copyfile(path, second)
 
 
 def _machine_of(

@@ -24,7 +24,7 @@ from convs2s.models.kernels.choice import fastest_kernel, products_of
 from convs2s.models.kernels.matmul import Kernel
 from convs2s.models.network import Network
 from convs2s.training.data import TrainingData, read_shortlist
-from convs2s.training.finished import export, megabytes
+from convs2s.training.finished import export, kept_file, megabytes
 from convs2s.training.heartbeat import HEARTBEATS, beating
 from convs2s.training.history import Validation
 from convs2s.training.identity import TrainingJob, identity
@@ -106,6 +106,12 @@ def _train(job: TrainingJob) -> None:
         if workers.is_first:
             for line in folder.differences():
                 log(f"{line}: not loaded")
+            kept = kept_file(job.output)
+            is_replaced = not job.output.exists() and not trainer.is_complete
+            if is_replaced and kept.exists():
+                log(
+                    f"the model of the last training stays in {kept} until this one ends"
+                )
             if trainer.state.updates:
                 log(f"resuming in epoch {trainer.state.epoch} from {folder.last}")
         with handling(signals_to_handle(), stop.note):
@@ -254,7 +260,10 @@ def log_end(trainer: Trainer, validation: Validation) -> None:
         advice = f"lower training.schedule.minimum ({recipe.schedule.minimum:g})"
         maximum = recipe.maximum_epochs
         if maximum is not None and schedule.best_epoch >= maximum:
-            advice = f"raise training.maximum_epochs ({maximum:g})"
+            advice = (
+                f"raise training.maximum_epochs ({maximum:g}), which trains again from the start; "
+                "this model stays in state/ until then"
+            )
         log(f"the last epoch was the best one, so more epochs would help; {advice}")
     if validation.source_use is not None:
         log(str(validation.source_use))
