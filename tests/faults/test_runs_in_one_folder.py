@@ -219,7 +219,10 @@ def test_a_mirror_that_is_missing_is_named(settings: Settings, tmp_path: Path) -
     says(message, "mirrors: ", missing, "no such folder", "mount it")
 
 
-WITH_ABBREVIATIONS = sorted({*NonbreakingPrefixes().available_langs.values()} - {"zh"})
+OF_INDIA = ["as", "bn", "gu", "hi", "kn", "ml", "mni", "mr", "or", "pa", "ta", "te"]
+WITH_ABBREVIATIONS = sorted(
+    {*NonbreakingPrefixes().available_langs.values()} - {"zh", "yue", *OF_INDIA}
+)
 
 
 def own_task(language: str, preparation: str = "moses_train") -> Task:
@@ -233,11 +236,19 @@ def own_task(language: str, preparation: str = "moses_train") -> Task:
     ("code", "preparation", "words"),
     [
         ("zh", "moses_train", ["'zh' has no blanks between words"]),
+        ("yue", "moses_train", ["'yue' has no blanks between words"]),
         ("zh", "none", []),
+        ("zh", "analyzer", []),  # an extension
         ("rom", "moses_train", ["'rom' has no list of", "use that code"]),
         ("tr", "moses_train", ["'tr' has no list of abbreviations"]),
         ("tr_title", "moses_train", ["'tr_title' has no list of abbreviations"]),
-        ("tr", "analyzer", []),  # an extension
+        ("tr", "analyzer", []),
+        (
+            "ko",
+            "moses_train",
+            ["no list of abbreviations", "spaces between words stay"],
+        ),
+        *[(code, "wmt16", ["not cut at the signs"]) for code in OF_INDIA],
         *[(code, "moses_train", []) for code in WITH_ABBREVIATIONS],
     ],
 )

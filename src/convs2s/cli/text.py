@@ -36,6 +36,7 @@ def _add_options(command: ArgumentParser, restores: bool) -> Run:
 
 
 def _prepare(arguments: Namespace) -> None:
+    from convs2s.text.languages import preparation_warning
     from convs2s.text.preparation import Preparation
 
     if not re.fullmatch("[a-z]{2,3}(_[a-z]+)?", arguments.language):
@@ -43,16 +44,9 @@ def _prepare(arguments: Namespace) -> None:
             f"--language {arguments.language}: expected a code of two or three small letters, such "
             "as en for English"
         )
-    # convs2s.text.moses, which Preparation imports, has loaded sacremoses faster than this would.
-    from sacremoses.corpus import NonbreakingPrefixes
-
-    code = arguments.language.partition("_")[0]
-    if code not in NonbreakingPrefixes().available_langs.values():
-        print(
-            f"convs2s: warning: '{code}' has no list of abbreviations: the list of English is used "
-            "(docs/preparation.md)",
-            file=sys.stderr,
-        )
+    warning = preparation_warning(arguments.language, arguments.preparation)
+    if warning:
+        print(f"convs2s: warning: {warning}", file=sys.stderr)
     preparation = Preparation(arguments.preparation, arguments.language)
     convert = preparation.restore if arguments.restores else preparation.prepare
     for line in standard_input():

@@ -23,28 +23,17 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import IO
 
-from convs2s.config.corpus import PREPARATIONS
 from convs2s.config.file_reference import masked
 from convs2s.config.settings import Settings
 from convs2s.config.task import Task
 from convs2s.errors import UserError
 from convs2s.files.locks import PATIENT, try_lock
 from convs2s.pipeline.living import FOLDER, JOBS_LOCK
+from convs2s.text.languages import preparation_warning
 from convs2s.training import scheduler
 
 _SECONDS_BETWEEN_LOOKS = 10.0
 _ANSWER_SECONDS = 60.0  # how long Slurm may take to answer
-# Languages without blanks between words: Chinese, Japanese, Thai, Lao, Khmer, Burmese.
-_WITHOUT_BLANKS = {"zh", "ja", "th", "lo", "km", "my"}
-# Codes of the languages for which sacremoses has a list of abbreviations. They are copied here,
-# because importing sacremoses takes half a second.
-# fmt: off
-_WITH_ABBREVIATIONS = {
-    "as", "bn", "ca", "cs", "de", "el", "en", "es", "et", "fi", "fr", "ga", "gu", "hi", "hu", "is",
-    "it", "kn", "lt", "lv", "ml", "mni", "mr", "nl", "or", "pa", "pl", "pt", "ro", "ru", "sk", "sl",
-    "sv", "ta", "tdt", "te", "yue", "zh",
-}
-# fmt: on
 # Errors of a file system without locks.
 _NO_LOCKS = {errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP}
 # Keeps the file of run.lock open, and so locked, until the process ends.
@@ -199,34 +188,13 @@ def _slurm_jobs() -> Iterator[str]:
 def task_warnings(tasks: Iterable[Task]) -> list[str]:
     """Return a warning for each language of the tasks that the preparation does not support well.
 
-    Such a language has no blanks between words, or no list of abbreviations. The tasks can run all
-    the same. Tasks whose text is that of another task, or is already tokenized, are skipped.
+    The tasks can run all the same. Tasks whose text is that of another task are skipped.
     """
     lines = []
     for task in tasks:
-        if task.text is not None or task.preparation.train == "none":
+        if task.text is not None:
             continue
         for language in task.language_pair:
-            code = language.partition("_")[0]
-            if code in _WITHOUT_BLANKS:
-                lines.append(
-                    f"{task.name}: text in '{language}' has no blanks between words, and no "
-                    "preparation here splits it: split it yourself and state `preparation: {train: "
-                    "none, test: none}` (docs/own_language_pair.md)"
-                )
-            # The preparation of an extension need not use these lists.
-            elif (
-                code not in _WITH_ABBREVIATIONS
-                and task.preparation.train in PREPARATIONS
-            ):
-                advice = ""
-                if len(code) > 2:
-                    advice = (
-                        "; if the language has a code of two letters, such as ro for Romanian, use "
-                        "that code"
-                    )
-                lines.append(
-                    f"{task.name}: '{language}' has no list of abbreviations: the list of English "
-                    f"is used (docs/preparation.md){advice}"
-                )
+            if warning := preparation_warning(language, task.preparation.train):
+                lines.append(f"{task.name}: {warning}")
     return lines

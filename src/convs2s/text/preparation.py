@@ -13,7 +13,8 @@ from convs2s.config.extensions import check_added, failures_of_code
 from convs2s.errors import UserError
 from convs2s.files.text import read_lines, write_lines
 from convs2s.text.corpus_filter import remove_bars
-from convs2s.text.moses import Detokenizer, Tokenizer
+from convs2s.text.detokenizer import Detokenizer
+from convs2s.text.moses import Tokenizer
 from convs2s.text.normalize import (
     Normalizer,
     normalize_romanian,
