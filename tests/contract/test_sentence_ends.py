@@ -17,6 +17,43 @@ from convs2s.text.splitting import split_sentences
         ("de_article", ["Am 3. Oktober kam Dr. Müller z. B. nach Berlin.", "Er ja."]),
         ("ro", ["Ea citește.", "El doarme."]),
         ("a language unheard of", ["One.", "Two."]),
+        # Abbreviations after an elided article, a bracket or a quotation mark.
+        ("fr", ["D'après l'art. 7 du code, il perd d'env. 30 %.", "Bien."]),
+        (
+            "fr",
+            ["Vers l’av. Hugo, voir l'al. 2.", "Il n'a rien dit.", "Elle non plus."],
+        ),
+        ("it", ["L'ing. Rossi cita l'art. 3.", "Va bene."]),
+        ("ca", ["L'av. Diagonal és llarga.", "Sí."]),
+        ("en", ["It is far (approx. 5 km).", 'He said "cf. Smith" twice.', "Why?"]),
+        # Numbers of a list.
+        ("en", ["1. The man sees two cars.", "2. She reads.", "3. Dr. Lee sings."]),
+        ("de", ["1. Der Mann sieht es.", "2. Die Frau liest."]),
+        ("fr", ["(1) Un homme lit.", "(2) Une femme dort."]),
+        ("cs", ["1. Muž čte.", "2. Žena spí.", "3. Dítě má č. 5.", "Ano."]),
+        ("es", ["2.1. El gato duerme.", "2.2. Come."]),
+        ("en", ["See No. 5.", "He was 5.", "She was 6. 7."]),
+        # Abbreviations that Moses' lists lack.
+        (
+            "en",
+            ["On Tue. Jan. 5, and on Sat. 9 May, it cost est. 3 dollars.", "Sept. 1."],
+        ),
+        ("pt", ["São aprox. 500 reais na av. Brasil.", "Fim."]),
+        ("ro", ["E pe str. Mare, la dna. Ionescu și d-na. Pop.", "Da."]),
+        ("de", ["Frau Schmidt, geb. Müller, kam mit Hr. Lang.", "Gut."]),
+        ("cs", ["Bydlí v ul. Nová u firmy Dům s.r.o. Praha.", "Ano."]),
+        ("pl", ["Mieszka przy ul. Długiej, tel. 5.", "Tak."]),
+        ("es", ["Vive en la Avda. Goya, p.ej. Madrid, n.º 5.", "Sí."]),
+        ("uk_title", ["Вона на вул. Шевченка.", "Так."]),
+        ("sv", ["Han såg bl.a. Göteborg.", "Ja."]),
+        ("no", ["Hun bor i kap. Fem, tlf. 5.", "Ja."]),
+        # Words that only look like abbreviations.
+        (
+            "en",
+            ["It rose with the sun.", "He sat.", "This is Max.", "At 5 p.m.", "Yes."],
+        ),
+        ("da", ["Bogen er min.", "Den er god."]),
+        ("en", ["Look at example.com.", "Then go."]),
     ],
 )
 def test_each_sentence_is_found(language: str, sentences: list[str]) -> None:

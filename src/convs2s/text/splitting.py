@@ -1,10 +1,12 @@
-"""Split a line into sentences with the library sentencex and the abbreviations of Moses."""
+"""Split a line into sentences with the library sentencex and lists of abbreviations."""
 
 import re
+from collections.abc import Iterator
 from functools import cache
 
 from sentencex import segment
 
+from convs2s.text.abbreviations import is_further_abbreviation
 from convs2s.text.moses import Tokenizer
 
 _BLOCK = re.compile(r".{1,65536}(?: |$)|.{65536}")
@@ -14,9 +16,71 @@ Lines are split in blocks because the time of sentencex grows with the square of
 opening quotes.
 """
 
-_OPENING_MARKS = "([{\"'“‘«"
+_LIST_NUMBER = re.compile(r"[(\[]?\d{1,3}(\.\d{1,3})*[.)\]]+")
+"""The number of an item of a list, such as "2." or "2.1." or "(2)"."""
 
-_tokenizer = cache(Tokenizer)
+_SENTENCE_END = re.compile(r"[^\W\d_][.!?…]+[\"'”’»)\]]*$")
+
+_SHORT_PARTS = re.compile(r"[^\W\d_]{1,2}(\.[^\W\d_]{1,3})+")
+"""An abbreviation of several words without its last full stop, such as "s.r.o" or "p.ex"."""
+
+# sentencex ends a sentence within "n.º 5".
+_ORDINAL_SIGNS = ("º", "ª")
+
+# "at 5 p.m." often ends a sentence.
+_TIMES = frozenset({"a.m", "p.m"})
+
+
+class _Abbreviations:
+    """What is an abbreviation within a sentence of a language."""
+
+    def __init__(self, language: str) -> None:
+        self._language = language
+        # Hyphenated words stay whole, because some are abbreviations, such as "d-na" in Romanian.
+        self._tokenizer = Tokenizer(language, aggressive=False)
+
+    def ends(self, word: str, following: str) -> bool:
+        """Return whether the full stop at the end of a word is that of an abbreviation.
+
+        ``word`` has no blanks. As in the tokenizer, only its part after the last apostrophe,
+        bracket or quotation mark counts: the "art." of "l'art.".
+        """
+        if not word.endswith(".") or len(word) == 1:
+            return False
+        prefix = word[:-1]
+        # Most words have nothing to split, which is much faster to find out.
+        if not prefix.isalnum():
+            prefix = self._tokenizer(prefix).split(" ")[-1]
+        is_of_short_parts = (
+            _SHORT_PARTS.fullmatch(prefix) is not None
+            and prefix.islower()
+            and prefix not in _TIMES
+        )
+        return (
+            is_of_short_parts
+            or self._tokenizer.is_abbreviation(prefix, following)
+            or is_further_abbreviation(self._language, prefix, following)
+        )
+
+
+_abbreviations = cache(_Abbreviations)
+
+
+def _parts(block: str, language: str) -> Iterator[str]:
+    """Yield the sentences of sentencex, each number of a list's item by itself.
+
+    In some languages, sentencex takes the "2." of "He sees it. 2. She" for an ordinal number, and
+    ends the first sentence after it.
+    """
+    for part in segment(language, block):
+        sentence, _, number = part.rstrip().rpartition(" ")
+        _, _, last_word = sentence.rpartition(" ")
+        is_item = _LIST_NUMBER.fullmatch(number) and _SENTENCE_END.search(last_word)
+        if is_item and not _abbreviations(language).ends(last_word, number):
+            yield part[: len(sentence) + 1]
+            yield part[len(sentence) + 1 :]
+        else:
+            yield part
 
 
 def split_sentences(line: str, language: str) -> list[str]:
@@ -24,13 +88,14 @@ def split_sentences(line: str, language: str) -> list[str]:
 
     sentencex knows the punctuation and the quotes of many languages, but few abbreviations: it ends
     a sentence after the "M." of "M. Dupont". Two of its sentences are therefore joined if the first
-    ends in an abbreviation according to Moses' tokenizer for the language, or if one of them has no
-    letter, such as "1.". If the result is a single sentence, the line is returned unchanged.
+    ends in an abbreviation, or if one of them has no letter. The number of a list's item, such as
+    "2.", is joined to the sentence after it. If the result is a single sentence, the line is
+    returned unchanged.
 
     Of ``language``, the part before an underscore counts: en_title is English.
     """
     code = language.partition("_")[0]
-    is_abbreviation = _tokenizer(code).is_abbreviation
+    abbreviations = _abbreviations(code)
     # Each sentence is a list of its parts.
     sentences: list[list[str]] = []
     # The last word of the last sentence, and whether the last sentence has a letter.
@@ -38,12 +103,14 @@ def split_sentences(line: str, language: str) -> list[str]:
     has_letter = False
     # Blanks are replaced by spaces, because sentencex fails on some other blanks, such as U+2028.
     for block in _BLOCK.findall(" ".join(line.split())):
-        for part in segment(code, block):
+        for part in _parts(block, code):
             part_has_letter = any(map(str.isalpha, part))
-            lacks_letters = bool(sentences) and not (has_letter and part_has_letter)
-            word = last_word.rstrip().lstrip(_OPENING_MARKS)
-            is_short_form = word.endswith(".") and is_abbreviation(word[:-1], part)
-            if not (lacks_letters or is_short_form):
+            is_number = _LIST_NUMBER.fullmatch(part.strip()) is not None
+            starts = part_has_letter or is_number
+            is_apart = has_letter and starts and not part.startswith(_ORDINAL_SIGNS)
+            if not sentences or (
+                is_apart and not abbreviations.ends(last_word.rstrip(), part)
+            ):
                 # The part begins a new sentence.
                 sentences.append([])
                 last_word = ""
@@ -53,6 +120,10 @@ def split_sentences(line: str, language: str) -> list[str]:
             last_word += part
             last_word = last_word[last_word.rstrip().rfind(" ") + 1 :]
             has_letter = has_letter or part_has_letter
+    if len(sentences) > 1 and not has_letter:
+        # A number without an item after it.
+        number = sentences.pop()
+        sentences[-1] += number
     if len(sentences) < 2:
         return [line]
     return ["".join(parts).strip() for parts in sentences]
