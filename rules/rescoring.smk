@@ -90,6 +90,7 @@ rule rescore_n_best:
         runtime=minutes(20),
     params:
         code=code("rescore_n_best"),
+        tokenize=lambda w: tasks[w.task].bleu_tokenize,
         stand_in=scale.stand_in,
         metadata=lambda w: tasks[w.task].model_metadata().model_dump(mode="json"),
         header=lambda w: {
@@ -195,6 +196,7 @@ rule tune_length_penalty:
         scale=options.scale,
         stand_in=scale.stand_in,
         code=code("tune_length_penalty"),
+        tokenize=lambda w: tasks[w.task].bleu_tokenize,
         metadata=lambda w: tasks[w.task].model_metadata().model_dump(mode="json"),
     script:
         "../workflow/scripts/tune_length_penalty.py"

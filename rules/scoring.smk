@@ -27,6 +27,7 @@ rule evaluate_bleu:
         code=code("evaluate_bleu"),
         run=run_header,
         decoding=decoding,
+        tokenize=lambda w: tasks[w.task].bleu_tokenize,
         metrics=lambda w: {
             name: digest_of_extension("METRICS", name) for name in sorted(tasks[w.task].metrics)
         },
@@ -161,6 +162,7 @@ rule compare_models:
         stand_in=scale.stand_in,
         code=code("compare_models"),
         decoding=decoding,
+        tokenize=lambda w: tasks[w.task].bleu_tokenize,
     script:
         "../workflow/scripts/compare_models.py"
 

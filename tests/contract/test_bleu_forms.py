@@ -9,6 +9,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
+from convs2s.config.bleu import BleuForm
 from convs2s.scoring.bleu import (
     SEPARATORS,
     WIDE_BLANKS,
@@ -21,7 +22,9 @@ from convs2s.scoring.bleu import (
     length_ratio,
     statistics_of,
     tokenized_bleu,
+    warning_of_bleu,
 )
+from convs2s.scoring.rouge import warning_of_rouge
 from tests.support.statistics import bleu_of
 
 REFERENCE = ["l&apos; homme voit deux voitures rouges .", "il pleut ce matin à Lyon ."]
@@ -87,6 +90,67 @@ def test_entities_are_decoded_before_the_case_goes() -> None:
         line = [f"one {written} two three four"]
         score = detokenized_bleu(line, ["one & two three four"], lowercase=True).score
         assert (score > 99) == is_entity
+
+
+ENGLISH = "She runs to the river."
+CHINESE = "她每天早上六点去河边跑步。"
+
+
+@pytest.mark.parametrize(
+    ("form", "line", "words"),
+    [
+        ("13a", CHINESE, "1 words in 12 letters"),
+        ("intl", CHINESE, "1 words"),
+        ("none", CHINESE, "1 words"),
+        ("zh", CHINESE, None),
+        ("char", CHINESE, None),
+        ("tokenized", CHINESE, "1 words"),
+        ("tokenized", "她 每天 早上 六点 去 河边 跑步 。", None),
+        ("13a", "彼は毎朝六時に川まで走ります。", "1 words"),
+        ("zh", "テーブルのうえでねむる", "1 words"),
+        ("zh", "เธอวิ่งไปที่แม่น้ำทุกเช้า", "1 words"),
+        ("char", "เธอวิ่งไปที่แม่น้ำทุกเช้า", None),
+        ("tokenized", "เธอ วิ่ง ไป ที่ แม่น้ำ ทุก เช้า", None),
+        ("13a", "គាត់រត់ទៅទន្លេរៀងរាល់ព្រឹក", "1 words"),
+        ("13a", "Вона біжить до річки.", None),
+        ("13a", "그는 매일 아침 강으로 달린다.", None),
+        ("13a", "", None),
+    ],
+)
+def test_bleu_says_where_it_sees_no_words(
+    form: BleuForm, line: str, words: str | None
+) -> None:
+    """A word of a script without blanks has few letters. One line of twenty is let pass."""
+    warning = warning_of_bleu(form, [ENGLISH, line], [ENGLISH] * 2)
+    assert (warning is None) == (words is None)
+    if warning and words:
+        assert words in warning
+        assert "1 of 4 lines" in warning
+        assert "tokenizer zh for Chinese or char" in warning
+    assert warning_of_bleu(form, [ENGLISH] * 19, [line]) is None
+
+
+@pytest.mark.parametrize(
+    ("line", "is_seen"),
+    [
+        ("нова книга лежить на столі", False),
+        ("книга 5 на столі 2020", False),
+        (CHINESE, False),
+        ("το βιβλίο είναι καινούργιο", False),
+        ("L'été dernier, elle a mangé à Évry.", True),
+        ("Con mèo đang ngủ trên bàn.", True),
+        ("2020: 5 %", True),
+        ("", True),
+    ],
+)
+def test_rouge_says_where_it_sees_no_words(line: str, is_seen: bool) -> None:
+    warning = warning_of_rouge([line, ENGLISH])
+    assert (warning is None) == is_seen
+    if warning:
+        assert "1 of 2 lines" in warning
+        assert "words of a to z" in warning
+        assert "score bleu" in warning
+    assert warning_of_rouge([line, *[ENGLISH] * 19]) is None
 
 
 def lines(number: int, seed: int) -> list[str]:

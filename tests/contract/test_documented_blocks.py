@@ -61,7 +61,8 @@ STARTS = re.compile(
 
 TEXTS = (
     "news.en test.en test.fr raw.en words.en translations.fr baseline.fr system.fr titles.txt "
-    "outputs.txt output.fr r1.txt r2.txt test.bpe.en models/wmt22-comet-da.ckpt"
+    "outputs.txt output.fr r1.txt r2.txt test.bpe.en test.zh translations.zh "
+    "models/wmt22-comet-da.ckpt"
 )
 """Files that the commands read."""
 

@@ -58,6 +58,23 @@ def test_bleu_is_of_words_and_of_text_before_and_after_replacement(
     assert (found["lines"], found["manifest"]) == (3, {"seed": 1})
 
 
+def test_text_of_other_scripts_is_split_as_the_task_says_or_warned_of(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = "她每天早上六点去河边跑步。"
+    lines = [decoded(1, text.replace("六", "七"))]
+    for tokenize, printed in (("13a", 0), ("zh", 76.12)):
+        path = scored_bleu(tmp_path, "bleu", lines, text, tokenize=tokenize)
+        score = read(path)["bleu"]["detokenized"]
+        assert score["score"] == pytest.approx(printed, abs=0.01)
+        assert f"|tok:{tokenize}|" in score["signature"]
+        warned = capsys.readouterr().err
+        assert warned.startswith("warning: BLEU sees 1 words") == (tokenize == "13a")
+        assert ("`bleu_tokenize`" in warned) == (tokenize == "13a")
+    scored_rouge(tmp_path, "rouge", references=[[text] * 3])
+    assert capsys.readouterr().err.startswith("warning: ROUGE counts words of a to z")
+
+
 def test_the_mean_over_runs_and_the_samples_deviation(tmp_path: Path) -> None:
     mean = mean_and_deviation([1.0, 2.0, 6.0])
     assert (mean.mean, mean.deviation) == pytest.approx((3.0, 7**0.5))

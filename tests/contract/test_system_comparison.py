@@ -51,11 +51,18 @@ def test_pairs_of_runs_and_their_means(tmp_path: Path) -> None:
         run: (outputs(tmp_path, f"a{run}", a), outputs(tmp_path, f"b{run}", b))
         for run, (a, b) in runs.items()
     }
-    files = {"raw": tmp_path / "raw", "tokenized": tmp_path / "tok"}
-    compare_models(pairs=pairs, **files, report=report, test_set="t", manifest={})
+    compare_models(
+        pairs=pairs,
+        raw=tmp_path / "raw",
+        tokenized=tmp_path / "tok",
+        report=report,
+        test_set="t",
+        manifest={},
+        tokenize="intl",
+    )
     data = read(report.json)
     text = report.text.read_text("utf-8")
-    for kind, tokenization in (("tokenized", "none-ascii"), ("detokenized", "13a")):
+    for kind, tokenization in (("tokenized", "none-ascii"), ("detokenized", "intl")):
         found = data["bleu"][kind]
         assert f"|tok:{tokenization}|" in found["signature"]
         assert f"{kind} BLEU  {found['signature']}\n" in text

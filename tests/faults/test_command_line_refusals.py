@@ -30,6 +30,7 @@ TRAIN = "train results/demo_en_fr --model small --output out.safetensors"
         ("tokenize --language english", "--language english: expected a code of"),
         ("detokenize --language english", "--language english: expected a code of"),
         (f"{SCORE} --metric WER --lowercase", "leave them out with --metric"),
+        (f"{SCORE} --metric WER --tokenize zh", "leave them out with --metric"),
         (f"{SCORE} --source text", "name the metric that does with --metric"),
         (SCORE, "standard input: 1 lines, but two has 2"),
         (f"{COMPARE} two one", "one: 1 lines, but the reference has 2"),

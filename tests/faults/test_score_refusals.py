@@ -18,6 +18,7 @@ from convs2s.config.messages import validated
 from convs2s.files.text import write_lines
 from convs2s.scoring import bleu
 from convs2s.scoring.bleu import (
+    bleu_in_form,
     chrf,
     compare,
     decode_statistics,
@@ -70,6 +71,14 @@ def test_texts_of_unequal_number(metric: Callable[..., object]) -> None:
 )
 def test_systems_and_features(refused: Callable[[], object], words: list[str]) -> None:
     says(refusal(refused), *words)
+
+
+def test_a_tokenizer_whose_package_is_not_installed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(bleu, "find_spec", lambda name: None)
+    message = refusal(bleu_in_form, TWO, TWO, form="ja-mecab")
+    says(message, "--tokenize ja-mecab: ", "'sacrebleu[ja]'", "--tokenize char")
 
 
 FIELDS = "||| a ||| Model= -1 ||| -1"

@@ -4,8 +4,16 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
+
+from convs2s.config.bleu import BleuForm
 from convs2s.files.text import read_lines
-from convs2s.scoring.bleu import detokenized_bleu, length_ratio, tokenized_bleu
+from convs2s.scoring.bleu import (
+    bleu_in_form,
+    detokenized_bleu,
+    length_ratio,
+    tokenized_bleu,
+)
 from tests.support.golden import golden_lines
 
 MTEVAL = {
@@ -56,3 +64,38 @@ def test_detokenized_bleu_is_mteval_v13a(golden: Path) -> None:
     for texts, lowercase, printed in rows:
         score = detokenized_bleu(*texts, lowercase=lowercase).score
         assert f"{score / 100:.4f}" == printed
+
+
+CHINESE = ["她每天早上六点去河边跑步。", "她每天早上七点去河边散步。"]
+JAPANESE = ["彼は毎朝六時に川まで走ります。", "彼は毎朝七時に川まで歩きます。"]
+THAI = ["เธอวิ่งไปที่แม่น้ำทุกเช้า", "เธอเดินไปที่แม่น้ำทุกเย็น"]
+UKRAINIAN = [
+    "Вона біжить о шостій; так, до річки.",
+    "Вона біжить о сьомій; так, до річки.",
+]
+
+
+@pytest.mark.parametrize(
+    ("texts", "form", "printed"),
+    [
+        (CHINESE, "13a", "0.00"),
+        (CHINESE, "zh", "52.66"),
+        (CHINESE, "char", "52.66"),
+        (JAPANESE, "zh", "43.67"),
+        (JAPANESE, "char", "49.36"),
+        (THAI, "char", "64.04"),
+        (UKRAINIAN, "13a", "65.80"),
+        (UKRAINIAN, "intl", "65.80"),
+        (UKRAINIAN, "none", "41.11"),
+    ],
+)
+def test_other_scripts_are_scored_as_by_sacrebleu(
+    texts: list[str], form: BleuForm, printed: str
+) -> None:
+    """``sacrebleu --tokenize FORM`` (2.6.0) prints these scores and signatures."""
+    hypothesis, reference = texts
+    score = bleu_in_form([hypothesis], [reference], form=form)
+    assert str(score) == printed
+    assert score.signature.startswith(
+        f"nrefs:1|case:mixed|eff:no|tok:{form}|smooth:exp|"
+    )

@@ -100,7 +100,10 @@ LANGUAGES = (
 @pytest.mark.parametrize("language", LANGUAGES.split())
 def test_every_language_is_tokenized_and_detokenized_as_by_moses(language: str) -> None:
     """Random and hand-written lines, their words back again, and random sequences of words."""
-    tools = {"tokenizer": Tokenizer(language), "detokenizer": Detokenizer(language)}
+    tools: dict[str, Callable[[str], str]] = {
+        "tokenizer": Tokenizer(language),
+        "detokenizer": Detokenizer(language),
+    }
     rows = map(json.loads, golden_lines(DATA / "tok", "languages.2017.jsonl"))
     mine = [row for row in rows if row[0] == language]
     assert len(mine) >= 20

@@ -46,12 +46,16 @@ def decoded(
 
 
 def scored_bleu(
-    folder: Path, name: str, lines: Sequence[object], metrics: Sequence[str] = ()
+    folder: Path,
+    name: str,
+    lines: Sequence[object],
+    text: str = TEXT,
+    **options: Any,
 ) -> Path:
-    """Score lines against ``WORDS`` and ``TEXT`` on each; return the file."""
+    """Score lines against ``WORDS`` and ``text`` on each; return the file."""
     write_lines(folder / "lines", map(json.dumps, lines))
     write_lines(folder / "tokenized", [WORDS] * len(lines))
-    write_lines(folder / "raw", [TEXT] * len(lines))
+    write_lines(folder / "raw", [text] * len(lines))
     evaluate_bleu(
         translations=folder / "lines",
         raw=folder / "raw",
@@ -59,7 +63,7 @@ def scored_bleu(
         output=folder / name,
         test_set="test",
         manifest={"seed": 1},
-        metrics=metrics,
+        **options,
     )
     return folder / name
 

@@ -28,14 +28,14 @@ def extended(
     first_run: tuple[Checkout, Done],
     tmp_path_factory: pytest.TempPathFactory,
 ) -> tuple[Checkout, Done]:
-    """The pair with a metric and a network of extensions, its text in characters, an exhibit."""
+    """The pair with a metric, a network and an exhibit, its text in characters, BLEU too."""
     original, done = first_run
     done.succeeded()
     checkout = original.copy(tmp_path_factory.mktemp("extended"))
     text = {path.name: path.read_text("utf-8") for path in root.glob("examples/*.*")}
     checkout.write("config/tasks/characters_en_nl.yaml", text["task.yaml"] + TOKENIZED)
     additions = {
-        "tasks/mine_en_nl.yaml": "metrics: [WER]\n",
+        "tasks/mine_en_nl.yaml": "metrics: [WER]\nbleu_tokenize: char\n",
         "models.yaml": text["models.yaml"],
         "paper.yaml": text["exhibit.yaml"],
     }
@@ -67,6 +67,7 @@ def test_the_score_is_of_the_network_and_by_the_metric_and_nothing_else_is_made_
     score = json.loads((finished / SCORE).read_text("utf-8"))
     assert score["further"]["WER"]["score"] > 0
     assert score["further"]["WER"]["signature"].startswith("WER|code:")
+    assert "|tok:char|" in score["bleu"]["detokenized"]["signature"]
     settings = json.loads((finished / f"{MODEL}/../settings.json").read_text("utf-8"))
     assert settings["architecture"]["kind"] == "transformer"
     training = json.loads((finished / f"{MODEL}/training.json").read_text("utf-8"))

@@ -34,5 +34,6 @@ with job(snakemake):
             },
         ),
         test_set=wildcards.testset,
+        tokenize=snakemake.params.tokenize,
         manifest=run_manifest(snakemake.input, decoding=snakemake.params.decoding),
     )

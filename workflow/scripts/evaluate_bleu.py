@@ -21,6 +21,7 @@ with job(snakemake):
         tokenized=Path(snakemake.input.tokenized),
         output=Path(snakemake.output[0]),
         test_set=snakemake.wildcards.testset,
+        tokenize=snakemake.params.tokenize,
         metrics=list(snakemake.params.metrics),
         manifest=run_manifest(
             snakemake.input, **snakemake.params.run, decoding=decoding

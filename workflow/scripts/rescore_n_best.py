@@ -28,5 +28,6 @@ with job(snakemake):
             metadata["preparation"], metadata["languages"]["target"]
         ).restore,
         test_set=snakemake.wildcards.testset,
+        tokenize=snakemake.params.tokenize,
         manifest=run_manifest(snakemake.input),
     )

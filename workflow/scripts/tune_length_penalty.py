@@ -22,6 +22,7 @@ with job(snakemake):
         restore=Preparation(
             metadata["preparation"], metadata["languages"]["target"]
         ).restore,
+        tokenize=snakemake.params.tokenize,
         header={
             "stand_in": snakemake.params.stand_in,
             **{name: wildcards[name] for name in ("task", "model", "run", "decoding")},

@@ -16,6 +16,7 @@ from typing import Any, Literal, Protocol, get_args, get_origin
 
 from pydantic.fields import FieldInfo
 
+from convs2s.config.bleu import BleuForm
 from convs2s.config.corpus import PreparationRecipes
 from convs2s.config.messages import validated
 from convs2s.config.options import CommandOptions, Options
@@ -114,7 +115,7 @@ def add_threads(command: ArgumentParser) -> None:
 
 
 def add_systems(command: ArgumentParser) -> None:
-    """Add the files of two systems' translations and of their references, and ``--tokenized``."""
+    """Add the files of two systems' translations and their references, and how words are found."""
     add_file(command, "baseline", "translations of one system, one per line")
     add_file(command, "system", "translations of the other system")
     add_references(command)
@@ -139,16 +140,30 @@ def read_references(arguments: Namespace) -> tuple[list[list[str]], str]:
     return references, " ".join(map(str, arguments.reference))
 
 
+def print_warning(warning: str | None) -> None:
+    """Print a warning on the standard error, if there is one."""
+    if warning:
+        print(f"convs2s: warning: {warning}", file=sys.stderr)
+
+
 def add_tokenized(command: ArgumentParser) -> None:
-    """Add ``--tokenized``, which sets ``form``: the form of the texts that BLEU compares."""
-    command.add_argument(
+    """Add ``--tokenized`` and ``--tokenize``, which set ``form``: how BLEU finds words."""
+    either = command.add_mutually_exclusive_group()
+    either.add_argument(
         "--tokenized",
         dest="form",
         action="store_const",
         const="tokenized",
-        default="detokenized",
         help="texts are tokenized, with spaces between words (multi-bleu) [detokenized texts]",
     )
+    either.add_argument(
+        "--tokenize",
+        dest="form",
+        choices=[form for form in get_args(BleuForm) if form != "tokenized"],
+        help="sacrebleu's tokenizer of detokenized texts: zh for Chinese, char for other scripts "
+        "without blanks, intl for punctuation of all scripts [13a, which is mteval's]",
+    )
+    command.set_defaults(form="13a")
 
 
 def add_section(

@@ -12,6 +12,7 @@ from convs2s.cli.options import (
     add_references,
     add_systems,
     add_tokenized,
+    print_warning,
     read_references,
     standard_input,
 )
@@ -55,12 +56,13 @@ def _add_bleu(command: ArgumentParser) -> Run:
 
 
 def _score_bleu(arguments: Namespace) -> None:
-    from convs2s.scoring.bleu import check_lines, detokenized_bleu, tokenized_bleu
+    from convs2s.scoring.bleu import bleu_in_form, check_lines, warning_of_bleu
     from convs2s.scoring.evaluation import further_score
 
-    if arguments.metric and (arguments.form == "tokenized" or arguments.lowercase):
+    if arguments.metric and (arguments.form != "13a" or arguments.lowercase):
         raise UserError(
-            "--tokenized and --lowercase apply to BLEU only: leave them out with --metric"
+            "--tokenized, --tokenize and --lowercase apply to BLEU only: leave them out with "
+            "--metric"
         )
     if arguments.source and not arguments.metric:
         raise UserError(
@@ -73,8 +75,13 @@ def _score_bleu(arguments: Namespace) -> None:
         source = list(read_lines(arguments.source)) if arguments.source else None
         score = further_score(arguments.metric, hypotheses, *references, source=source)
     else:
-        metric = tokenized_bleu if arguments.form == "tokenized" else detokenized_bleu
-        score = metric(hypotheses, *references, lowercase=arguments.lowercase)
+        score = bleu_in_form(
+            hypotheses,
+            *references,
+            form=arguments.form,
+            lowercase=arguments.lowercase,
+        )
+        print_warning(warning_of_bleu(arguments.form, *references))
     title = arguments.metric or "BLEU"
     print(f"{title} = {score}  {score.signature}  ({names}, {len(hypotheses)} lines)")
 
@@ -86,10 +93,11 @@ def _add_compare(command: ArgumentParser) -> Run:
 
 
 def _score_compare(arguments: Namespace) -> None:
-    from convs2s.scoring.bleu import compare
+    from convs2s.scoring.bleu import compare, warning_of_bleu
 
     references, names = read_references(arguments)
     system = list(read_lines(arguments.system))
+    print_warning(warning_of_bleu(arguments.form, *references))
     result = compare(
         list(read_lines(arguments.baseline)),
         system,
@@ -118,10 +126,12 @@ def add_compare_outputs(command: ArgumentParser) -> Run:
 
 
 def _compare_outputs(arguments: Namespace) -> None:
+    from convs2s.scoring.bleu import warning_of_bleu
     from convs2s.scoring.comparison import compare_outputs
     from convs2s.scoring.reports.layout import render_text
 
     references, _ = read_references(arguments)
+    print_warning(warning_of_bleu(arguments.form, *references))
     comparison = compare_outputs(
         list(read_lines(arguments.baseline)),
         list(read_lines(arguments.system)),
@@ -215,6 +225,7 @@ def _score_rouge(arguments: Namespace) -> None:
     references, names = read_references(arguments)
     check_lines(hypotheses, references, arguments.hypotheses, arguments.reference)
     items = rouge.rouge_items(hypotheses, *references, options=options)
+    print_warning(rouge.warning_of_rouge(*references))
     if arguments.items:
         check_not_read(arguments.items, [arguments.hypotheses, *arguments.reference])
         # The names are those of ROUGE-1.5.5.pl: R is recall, P is precision and F is F1.

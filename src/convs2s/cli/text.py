@@ -1,10 +1,9 @@
 """The commands ``convs2s tokenize`` and ``detokenize``."""
 
 import re
-import sys
 from argparse import ArgumentParser, Namespace
 
-from convs2s.cli.options import PREPARATION, Run, standard_input
+from convs2s.cli.options import PREPARATION, Run, print_warning, standard_input
 from convs2s.config.corpus import PREPARATIONS
 from convs2s.errors import UserError
 
@@ -44,9 +43,7 @@ def _prepare(arguments: Namespace) -> None:
             f"--language {arguments.language}: expected a code of two or three small letters, such "
             "as en for English"
         )
-    warning = preparation_warning(arguments.language, arguments.preparation)
-    if warning:
-        print(f"convs2s: warning: {warning}", file=sys.stderr)
+    print_warning(preparation_warning(arguments.language, arguments.preparation))
     preparation = Preparation(arguments.preparation, arguments.language)
     convert = preparation.restore if arguments.restores else preparation.prepare
     for line in standard_input():

@@ -52,6 +52,7 @@ _NEVER: Mapping[type[Section], Collection[str]] = {
         "released",
         "headline",
         "metric",
+        "bleu_tokenize",
         "metrics",
         "rouge",
     ),

@@ -6,6 +6,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, PrivateAttr
 
+from convs2s.config.bleu import BleuTokenizer
 from convs2s.config.corpus import (
     AlignmentSettings,
     CleanLimits,
@@ -193,6 +194,10 @@ class Task(Section):
     """The runs and test sets that the task's bleu.txt or rouge.txt reports."""
     metric: Literal["bleu", "rouge"] = "bleu"
     """The metric by which outputs are scored: bleu for translations, rouge for summaries."""
+    bleu_tokenize: BleuTokenizer = "13a"
+    """How plain text is split into words for detokenized BLEU: a tokenizer of sacrebleu. 13a is
+    that of mteval-v13a; zh is for Chinese, and char for other scripts without blanks between
+    words."""
     metrics: DistinctItems[ExtensionName] = ()
     """Metrics of extensions (docs/extending.md) whose scores bleu.json and bleu.txt have in
     addition to BLEU."""

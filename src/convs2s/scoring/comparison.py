@@ -12,10 +12,10 @@ from dataclasses import asdict, dataclass
 from difflib import SequenceMatcher
 from pathlib import Path
 
+from convs2s.config.bleu import BleuForm, BleuTokenizer
 from convs2s.files.text import read_lines
 from convs2s.scoring.bleu import (
     SAMPLES,
-    BleuForm,
     Comparison,
     Lines,
     SentenceBleu,
@@ -35,6 +35,7 @@ def compare_models(
     report: Report,
     test_set: str,
     manifest: Mapping[str, object],
+    tokenize: BleuTokenizer = "13a",
 ) -> None:
     """Compare two systems by paired bootstrap resampling, and write a report as text and as JSON.
 
@@ -45,16 +46,19 @@ def compare_models(
         report: the files to write. Its header must name the two models.
         test_set: the test set's name for the report.
         manifest: everything else that the numbers depend on.
+        tokenize: the tokenizer of plain text.
     """
     outputs = {
         path: read_translations(path) for paths in pairs.values() for path in paths
     }
-    references: dict[BleuForm, list[str]] = {
-        "tokenized": list(read_lines(tokenized)),
-        "detokenized": list(read_lines(raw)),
+    plain = list(read_lines(raw))
+    # Kind of BLEU -> how words are found, and the references.
+    kinds: dict[str, tuple[BleuForm, list[str]]] = {
+        "tokenized": ("tokenized", list(read_lines(tokenized))),
+        "detokenized": (tokenize, plain),
     }
     bleu = {}
-    for form, reference in references.items():
+    for kind, (form, reference) in kinds.items():
         comparisons = []
         runs = {}
         for run, (baseline, system) in pairs.items():
@@ -68,7 +72,7 @@ def compare_models(
             comparisons.append(comparison)
             runs[run] = asdict(comparison)
             signature = runs[run].pop("signature")  # the same for all runs
-        bleu[form] = {
+        bleu[kind] = {
             "signature": signature,
             "baseline": mean_and_deviation(
                 [each.baseline.score for each in comparisons]
@@ -81,7 +85,7 @@ def compare_models(
         "comparison.txt.j2",
         test_set=test_set,
         samples=SAMPLES,
-        lines=len(references["detokenized"]),
+        lines=len(plain),
         bleu=bleu,
         manifest=manifest,
     )

@@ -1,5 +1,6 @@
 """Score the decoded lines of a test set, and write the scores with all that they depend on."""
 
+import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -8,19 +9,21 @@ from math import isfinite
 from pathlib import Path
 from typing import ClassVar, SupportsFloat
 
+from convs2s.config.bleu import BleuTokenizer
 from convs2s.config.extensions import check_added, digest_of_extension, failures_of_code
 from convs2s.config.task import RougePart, RougeSettings
 from convs2s.errors import UserError
 from convs2s.files.text import write_json
 from convs2s.scoring.bleu import (
     Score,
+    bleu_in_form,
     check_lines,
     chrf,
-    detokenized_bleu,
     encode_statistics,
     length_ratio,
     statistics_of,
     tokenized_bleu,
+    warning_of_bleu,
 )
 from convs2s.scoring.rouge import (
     ROUGE_NAMES,
@@ -28,6 +31,7 @@ from convs2s.scoring.rouge import (
     RougeOptions,
     RougeScores,
     rouge,
+    warning_of_rouge,
 )
 from convs2s.scoring.rouge_stem import NO_EXCEPTIONS, read_exceptions
 from convs2s.scoring.translations import (
@@ -186,12 +190,14 @@ def evaluate_bleu(
     output: Path,
     test_set: str,
     manifest: Mapping[str, object],
+    tokenize: BleuTokenizer = "13a",
     metrics: Sequence[str] = (),
 ) -> None:
     """Score the decoder's JSON lines by BLEU and chrF, and write a `BleuEvaluation` as JSON.
 
     ``raw`` is the target side as published, and ``tokenized`` the target side in the words of the
-    task. ``metrics`` are the names of further metrics, from extensions.
+    task. ``tokenize`` splits plain text for detokenized BLEU; a warning says if it finds no words.
+    ``metrics`` are the names of further metrics, from extensions.
     """
     system = read_translations(translations)
     plain = read_reference(raw, translations, system)
@@ -201,14 +207,15 @@ def evaluate_bleu(
     words = [" ".join(line.words) for line in system]
     words_before = [" ".join(line.words_before) for line in system]
     source = [line.source for line in system]
+    _warn(warning_of_bleu(tokenize, plain))
     evaluation = BleuEvaluation(
         test_set=test_set,
         lines=len(system),
-        bleu=bleu_scores(words, in_words, text, plain),
+        bleu=bleu_scores(words, in_words, text, plain, tokenize),
         chrf=chrf(text, plain),
         length_ratio=length_ratio(words, in_words),
         before_replacement=BleuBefore(
-            bleu_scores(words_before, in_words, before, plain)
+            bleu_scores(words_before, in_words, before, plain, tokenize)
         ),
         unknown_words=_count_unknown_words(system),
         manifest=manifest,
@@ -269,13 +276,21 @@ def bleu_scores(
     tokenized: Sequence[str],
     text: Sequence[str],
     raw: Sequence[str],
+    tokenize: BleuTokenizer,
 ) -> BleuScores:
     """Return the tokenized BLEU of ``words`` and the detokenized BLEU of ``text``.
 
-    ``words`` are scored against ``tokenized``, the reference in words, and ``text`` against
-    ``raw``, the reference as published.
+    ``words`` are scored against ``tokenized``, the reference in words, and ``text``, split by
+    ``tokenize``, against ``raw``, the reference as published.
     """
-    return BleuScores(tokenized_bleu(words, tokenized), detokenized_bleu(text, raw))
+    return BleuScores(
+        tokenized_bleu(words, tokenized), bleu_in_form(text, raw, form=tokenize)
+    )
+
+
+def _warn(warning: str | None) -> None:
+    if warning:
+        print(f"warning: {warning}", file=sys.stderr)
 
 
 def evaluate_rouge(
@@ -303,6 +318,7 @@ def evaluate_rouge(
     reference_lines = [
         read_reference(path, translations, system) for path in references
     ]
+    _warn(warning_of_rouge(*reference_lines))
     text = [line.text for line in system]
     before = [line.text_before for line in system]
     lead = [" ".join(line.source.split()[: settings.lead_words]) for line in system]

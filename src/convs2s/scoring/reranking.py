@@ -13,14 +13,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
+from convs2s.config.bleu import BleuForm, BleuTokenizer
 from convs2s.files.text import read_lines, write_json, write_lines
 from convs2s.scoring.bleu import (
-    BleuForm,
     Lines,
     Score,
     SentenceBleu,
+    bleu_in_form,
     check_lines,
-    detokenized_bleu,
     length_ratio,
     tokenized_bleu,
 )
@@ -89,8 +89,8 @@ def first_and_oracle(
             # Of texts with equal BLEU, max returns the first, which has the highest score.
             best.append(max(texts, key=lambda text: sentence_bleu(text, *expected)))
     check_lines(first, references, name, files)
-    metric = tokenized_bleu if form == "tokenized" else detokenized_bleu
-    if metric(best, *references).score < metric(first, *references).score:
+    best_bleu = bleu_in_form(best, *references, form=form)
+    if best_bleu.score < bleu_in_form(first, *references, form=form).score:
         best = first
     return first, best
 
@@ -105,6 +105,7 @@ def rescore_n_best(
     restore: Conversion,
     test_set: str,
     manifest: Mapping[str, object],
+    tokenize: BleuTokenizer = "13a",
 ) -> None:
     """Choose from an n-best list in four ways, and write a report with the BLEU of each choice.
 
@@ -124,6 +125,7 @@ def rescore_n_best(
         restore: converts a line of words to plain text.
         test_set: the name of the test set in the report.
         manifest: everything else that the numbers depend on.
+        tokenize: the tokenizer of plain text.
     """
     published = list(read_lines(raw))
     in_words = list(read_lines(tokenized))
@@ -140,17 +142,17 @@ def rescore_n_best(
         "average": average_with(MODEL),
     }
     choices = {"first": first, **chosen(groups(), by_model), "oracle": oracle}
-    bleu = {}
+    scores = {}
     for name, words in choices.items():
         plain = [restore(line) for line in words]
         if name == "average":
             write_lines(translations, plain)
-        bleu[name] = bleu_scores(words, in_words, plain, published)
+        scores[name] = bleu_scores(words, in_words, plain, published, tokenize)
     report.write(
         "rescored.txt.j2",
         test_set=test_set,
         lines=len(published),
-        bleu=bleu,
+        bleu=scores,
         manifest=manifest,
     )
 
@@ -196,6 +198,7 @@ def curve(
     raw: Lines,
     tokenized: Lines,
     restore: Conversion,
+    tokenize: BleuTokenizer = "13a",
 ) -> list[TunedPoint]:
     """Return the scores of the texts that each value in ``ALPHAS`` chooses, in this order.
 
@@ -204,6 +207,7 @@ def curve(
         raw: the references as published.
         tokenized: the references in words.
         restore: converts a line of words to plain text.
+        tokenize: the tokenizer of plain text.
     """
     criteria = {alpha: by_length_penalty(alpha) for alpha in ALPHAS}
     points = []
@@ -212,7 +216,7 @@ def curve(
         point = TunedPoint(
             length_penalty=alpha,
             tokenized=tokenized_bleu(words, tokenized),
-            detokenized=detokenized_bleu(plain, raw),
+            detokenized=bleu_in_form(plain, raw, form=tokenize),
             length_ratio=length_ratio(words, tokenized),
         )
         points.append(point)
@@ -240,6 +244,7 @@ def tune_length_penalty(
     restore: Conversion,
     header: Mapping[str, str | None],
     manifest: Mapping[str, object],
+    tokenize: BleuTokenizer = "13a",
 ) -> None:
     """Tune the length penalty on an n-best list, and write all scores and the best value.
 
@@ -252,15 +257,18 @@ def tune_length_penalty(
         restore: converts a line of words to plain text.
         header: the first entries of the JSON file.
         manifest: everything else that the numbers depend on.
+        tokenize: the tokenizer of plain text.
     """
     published = list(read_lines(raw))
     in_words = list(read_lines(tokenized))
     groups = read_n_best(read_lines(n_best), str(n_best))
-    points = curve(groups, raw=published, tokenized=in_words, restore=restore)
+    points = curve(
+        groups, raw=published, tokenized=in_words, restore=restore, tokenize=tokenize
+    )
     table = ["length_penalty\ttokenized_bleu\tdetokenized_bleu\tlength_ratio"]
     for point in points:
-        bleu = f"{point.tokenized.score}\t{point.detokenized.score}"
-        table.append(f"{point.length_penalty}\t{bleu}\t{point.length_ratio}")
+        scores = f"{point.tokenized.score}\t{point.detokenized.score}"
+        table.append(f"{point.length_penalty}\t{scores}\t{point.length_ratio}")
     write_lines(tsv, table)
     best = best_point(points)
     content = {

@@ -7,14 +7,14 @@ the items, and the bootstrap is used only for the confidence intervals.
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import product
+from itertools import chain, product
 from typing import Literal, NamedTuple
 
 import numpy as np
 
 from convs2s import __version__
 from convs2s.config.task import RougePart
-from convs2s.scoring.bleu import Lines, Score, check_lines
+from convs2s.scoring.bleu import LEAST_SHARE, Lines, Score, check_lines
 from convs2s.scoring.rouge_stem import NO_EXCEPTIONS, RougeExceptions, rouge_stem
 
 RougeKind = Literal["rouge_1", "rouge_2", "rouge_l"]
@@ -175,6 +175,23 @@ def rouge_items(
                 item[kind] = triple(_summed_hits(reference_hits))
         items.append(item)
     return items
+
+
+def warning_of_rouge(*references: Lines) -> str | None:
+    """Return a warning if ROUGE does not see most letters of the references, or else None."""
+    lines = list(chain.from_iterable(references))
+    unseen = 0
+    for line in lines:
+        letters = list(filter(str.isalpha, line))
+        unseen += 2 * sum(map(str.isascii, letters)) < len(letters)
+    if not unseen or unseen < LEAST_SHARE * len(lines):
+        return None
+    return (
+        "ROUGE counts words of a to z and 0 to 9 only, as ROUGE-1.5.5.pl does, and most letters of "
+        f"{unseen:,} of {len(lines):,} lines of references are others: score such text by BLEU "
+        "(`convs2s score bleu`, with --tokenize zh or char in scripts without blanks; `metric: "
+        "bleu` in a task's file), or by a metric of your own (docs/rouge.md)"
+    )
 
 
 def _summed_hits(hits: Sequence[Hits]) -> Hits:

@@ -47,8 +47,8 @@ def preparation_warning(language: str, preparation: str) -> str | None:
         )
     if code in _WITH_JOINING_SIGNS:
         return (
-            f"'{language}': words are not cut at the signs that join letters, which Moses' "
-            "tokenizer does (docs/preparation.md)"
+            f"'{language}': words are not cut at the signs that join letters, where Moses' "
+            "tokenizer cuts them (docs/preparation.md)"
         )
     if code in _WITH_ABBREVIATIONS:
         return None
@@ -59,5 +59,8 @@ def preparation_warning(language: str, preparation: str) -> str | None:
     if code == "ko":
         text += "; spaces between words stay, which Moses of 2017 removes"
     if len(code) > 2:
-        text += "; if the language has a code of two letters, such as ro for Romanian, use that code"
+        text += (
+            "; if the language has a code of two letters, such as ro for Romanian, use "
+            "that code"
+        )
     return text
