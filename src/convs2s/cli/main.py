@@ -1,5 +1,6 @@
 """The command ``convs2s``: its parser, its help, its exit codes and its shell completion."""
 
+import errno
 import os
 import re
 import sys
@@ -17,8 +18,8 @@ from convs2s.cli.options import (
     prepare_streams,
 )
 from convs2s.config.messages import unknown
-from convs2s.errors import UnfinishedError, UserError
-from convs2s.files.atomic import NO_FILE, NO_ROOM
+from convs2s.errors import FULL, UnfinishedError, UserError, failure_of_system
+from convs2s.files.atomic import NO_FILE
 from convs2s.pipeline.process import provide_environment
 
 EXIT_AFTER_CTRL_C = 130
@@ -122,9 +123,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
             message = f"{name}: {error.strerror}"
         elif error.errno in NO_FILE:
             message = f"{name!s:.80}...: {error.strerror}"
-        elif error.errno in NO_ROOM and name is None:
+        elif name is None and error.errno in FULL | {errno.EIO}:
             _drop_output()
             message = f"the output cannot be written: {error.strerror}"
+        elif failure := failure_of_system(error):
+            message = str(failure)
         else:
             raise
         sys.exit(f"convs2s: error: {message}")

@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
-from convs2s.errors import UserError
+from convs2s.errors import UserError, failed_use
 
 # Suffixes of files whose checksum their readers check.
 CHECKED_BY_READERS = (
@@ -104,10 +104,7 @@ def note_checksums(paths: Iterable[str | Path], results: str | Path | None) -> N
                 os.fsync(written.fileno())
             partial.replace(note)
         except OSError as error:
-            raise UserError(
-                f"{note}: cannot be written: {error.strerror}; make room or name another place, "
-                "then run the same command again"
-            ) from None
+            raise failed_use(error, "cannot be written", note) from None
 
 
 def forget_checksums(paths: Iterable[str | Path]) -> None:

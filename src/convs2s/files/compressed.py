@@ -18,7 +18,7 @@ from typing import Any, BinaryIO, TextIO, cast
 import zstandard
 from xopen import xopen
 
-from convs2s.errors import UserError
+from convs2s.errors import REMEDIES, UserError, failed_use
 from convs2s.files.limits import (
     LARGEST_RATIO,
     STEP_BYTES,
@@ -198,6 +198,8 @@ def _named_failures(path: str | Path) -> Iterator[None]:
     except FileNotFoundError:
         raise UserError(f"{path}: no such file") from None
     except OSError as error:
+        if error.errno in REMEDIES:
+            raise failed_use(error, "cannot be read", path) from None
         raise UserError(f"{path}: cannot be read: {error.strerror or error}") from None
 
 
