@@ -23,7 +23,7 @@ from convs2s.layout import Layout
 from convs2s.pipeline.plan import Plan
 from convs2s.pipeline.fingerprint import fingerprints
 from convs2s.pipeline.process import provide_environment
-from convs2s.pipeline.run import begin_run, check_folder
+from convs2s.pipeline.run import begin_run, check_folder, hold_results
 from convs2s.pipeline.tries import failed_try
 
 provide_environment(None if IS_FROM_GIT else ROOT / "src")
@@ -69,11 +69,13 @@ scattergather:
     parts=16,
 
 
-# Refuse a second run in this folder, and wait for jobs that an earlier run has left. Snakemake does
-# not run this under --dry-run.
+# Refuse a second run in this folder or on these results, and wait for jobs that an earlier run has
+# left. Snakemake does not run this under --dry-run. The path of an output has the prefix of a module,
+# and is in the folder of local copies if the results are in a storage.
 onstart:
     with failures_in_one_line():
         begin_run(settings)
+        hold_results(Path(rules.write_ledger.output[0]).parents[1])
 
 
 def tries(rule):

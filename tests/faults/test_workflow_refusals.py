@@ -198,6 +198,28 @@ def test_a_fault_of_the_trainer_comes_through_its_pipe(finished: Checkout) -> No
     assert error in log.read_text("utf-8")
 
 
+def test_a_second_clones_run_on_the_same_results_is_refused(
+    checkout: Checkout, tmp_path: Path
+) -> None:
+    shared = tmp_path / "shared"
+    shared.mkdir()
+    (checkout / "results").symlink_to(shared)
+    lock = shared / ".run.lock"
+    first = "process 1 on another node, since today, in /first"
+    lock.write_text(f"{first}\n")
+    target = "results/demo_en_fr/models/demo/settings.json"
+    with lock.open() as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        done = checkout.snakemake(target, "--nolock")
+        checkout.snakemake("-n", target).succeeded()
+    assert done.code == 1
+    (error,) = done.errors
+    says(error, f"{shared}: another snakemake makes these results ({first}): wait")
+    assert checkout.files("results") == []
+    checkout.snakemake(target).succeeded()
+    assert f", in {checkout.folder}\n" in lock.read_text("utf-8")
+
+
 def test_a_slash_after_a_scales_folder_says_nothing(checkout: Checkout) -> None:
     scale = "description: mine\nresults_dir: ./mine//\ndownloads_dir: mine/downloads/\n"
     checkout.write("config/scales/mine.yaml", scale)
