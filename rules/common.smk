@@ -32,6 +32,8 @@ with failures_in_one_line():
     check_folder()
     given_by = "config of the module" if IS_MODULE else None  # replaces `config.yaml` in messages
     settings = load(Path.cwd(), config, shipped=ROOT, given_by=given_by)
+    for warning in settings.warnings():
+        print(f"warning: {warning}", file=sys.stderr)
     # Empty if the workflow comes from git: `code` then uses the version of the package instead.
     FINGERPRINTS = fingerprints(ROOT / "workflow/scripts", Path(".snakemake/convs2s/codes.json"))
 
@@ -186,4 +188,5 @@ plan = Plan(
 )
 # `in_one_line(function)` is the function with its UserErrors printed in one line.
 in_one_line = failures_in_one_line()
-in_one_line(plan.check_files)()
+for check in (plan.check_tasks, plan.check_files):
+    in_one_line(check)()

@@ -96,6 +96,8 @@ def stated(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Checkout:
     checkout.write("config/tasks/mine.yaml", task)
     checkout.write("data/good.en", GOOD)
     checkout.write("data/good.nl", GOOD)
+    # Of no concern to the others; an editor has saved it half done.
+    checkout.write("config/tasks/unfinished.yaml", "description: mine\n")
     # Snakemake takes a file that no rule can make for finished.
     checkout.write(SCORE, "{}")
     (checkout / "docs").symlink_to(root / "docs")
@@ -109,7 +111,18 @@ def stated(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Checkout:
     ("command", "words"),
     [
         ("demo --config scael=demo", ["'scael'; did you mean 'scale'?"]),
-        ("results/demo_en_fr/models/dmo/seed1/model.safetensors", [NO_RULE]),
+        (
+            "results/unfinished/bleu.txt",
+            ["error: config/tasks/unfinished.yaml: key 'languages' is missing"],
+        ),
+        (
+            "evaluate --config tasks=[demo_en_fr,unfinished]",
+            ["error: config/tasks/unfinished.yaml: key"],
+        ),
+        (
+            "results/demo_en_fr/models/dmo/seed1/model.safetensors",
+            [NO_RULE, "warning: config/tasks/unfinished.yaml: key 'languages'"],
+        ),
         ("results/demo_en_fr/models/demo/seed1/test.beam5.blue.json", [NO_RULE]),
         ("results/demo_en_fr/dataset/train.9-of-2.arrow", [NO_RULE]),
         # Its text is demo_en_fr's.
