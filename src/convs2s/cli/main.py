@@ -65,6 +65,7 @@ EXAMPLES = """examples:
   convs2s push my_model USER/NAME
   convs2s pull USER/NAME my_copy
   convs2s export-results results/demo_en_fr demo.zip
+  convs2s verify results
   convs2s results docs/results/multi30k.ledger.jsonl --scale multi30k --output docs/short_run.md
   convs2s remove-states results
   convs2s kernels --model small
@@ -219,6 +220,7 @@ COMMANDS: Commands = {
         results.add_export_results,
         "pack results with the data to check them",
     ),
+    "verify": (results.add_verify, "verify that a results folder is whole"),
     "results": (results.add_results, "write the papers' tables from a ledger"),
     "remove-states": (
         train.add_remove_states,

@@ -63,6 +63,56 @@ def atomic_path(path: str | Path) -> Iterator[Path]:
 
 
 @contextmanager
+def atomic_folder(path: Path) -> Iterator[Path]:
+    """Yield an empty temporary folder; what the block writes there becomes the new folder ``path``.
+
+    Only one process at a time may write it. All files and folders are on the disk before the folder
+    gets its name, so a power cut leaves the whole folder or none. If the block raises, nothing is
+    left.
+
+    Raises:
+        UserError: ``path`` exists, before or after the block, or cannot be written.
+    """
+    refuse_existing(path)
+    with sole_writer(path), writing(path), scratch_folder(path.parent) as scratch:
+        # Another writer may have made it while this one was waiting.
+        refuse_existing(path)
+        folder = scratch / path.name
+        folder.mkdir()
+        yield folder
+        # Another program may have made it during the block.
+        refuse_existing(path)
+        sync_folder(folder)
+        folder.rename(path)
+        _sync(path.parent)
+
+
+def refuse_existing(path: Path) -> None:
+    """Raise a UserError if an output that must be new exists."""
+    if path.exists():
+        raise UserError(f"{path}: exists already: remove it, or give another name")
+
+
+def sync_folder(folder: Path) -> None:
+    """Wait until all files and folders below a folder, and the folder itself, are on the disk."""
+    for current, _, names in os.walk(folder, topdown=False):
+        for name in names:
+            path = Path(current, name)
+            if path.is_file():
+                _sync(path)
+        _sync(Path(current))
+
+
+def _sync(path: Path) -> None:
+    """Wait until the content of a file, or the list of names in a folder, is on the disk."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+@contextmanager
 def scratch_folder(parent: Path) -> Iterator[Path]:
     """Yield an empty folder in ``parent`` for this process alone, and remove it after the block.
 

@@ -92,11 +92,19 @@ def decompressed(
     UserError, in which the stream is called ``name``, if the data have another format, are
     truncated, are followed by other data, or are a decompression bomb.
     """
+    form = _format_of(file_name)
+    return stream if form is None else file_of(_decompressed_blocks(stream, form, name))
+
+
+def is_compressed(path: Path) -> bool:
+    """Return whether the suffix of a file is that of a compression, and so of a checksum within."""
+    return _format_of(path.name) is not None
+
+
+def _format_of(file_name: str) -> _Format | None:
+    """Return the format of compression that the suffix of a name stands for; None if none."""
     suffix = PurePath(file_name.lower()).suffix
-    for form in _FORMATS:
-        if suffix in form.suffixes:
-            return file_of(_decompressed_blocks(stream, form, name))
-    return stream
+    return next((form for form in _FORMATS if suffix in form.suffixes), None)
 
 
 def refuse_bomb(
