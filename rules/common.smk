@@ -23,7 +23,7 @@ from convs2s.layout import Layout
 from convs2s.pipeline.plan import Plan
 from convs2s.pipeline.fingerprint import fingerprints
 from convs2s.pipeline.process import provide_environment
-from convs2s.pipeline.run import begin_run, check_folder
+from convs2s.pipeline.run import begin_run, check_folder, hold_results
 from convs2s.pipeline.tries import failed_try
 
 provide_environment(None if IS_FROM_GIT else ROOT / "src")
@@ -32,6 +32,8 @@ with failures_in_one_line():
     check_folder()
     given_by = "config of the module" if IS_MODULE else None  # replaces `config.yaml` in messages
     settings = load(Path.cwd(), config, shipped=ROOT, given_by=given_by)
+    for warning in settings.warnings():
+        print(f"warning: {warning}", file=sys.stderr)
     # Empty if the workflow comes from git: `code` then uses the version of the package instead.
     FINGERPRINTS = fingerprints(ROOT / "workflow/scripts", Path(".snakemake/convs2s/codes.json"))
 
@@ -69,11 +71,13 @@ scattergather:
     parts=16,
 
 
-# Refuse a second run in this folder, and wait for jobs that an earlier run has left. Snakemake does
-# not run this under --dry-run.
+# Refuse a second run in this folder or on these results, and wait for jobs that an earlier run has
+# left. Snakemake does not run this under --dry-run. The path of an output has the prefix of a module,
+# and is in the folder of local copies if the results are in a storage.
 onstart:
     with failures_in_one_line():
         begin_run(settings)
+        hold_results(Path(rules.write_ledger.output[0]).parents[1])
 
 
 def tries(rule):
@@ -184,4 +188,5 @@ plan = Plan(
 )
 # `in_one_line(function)` is the function with its UserErrors printed in one line.
 in_one_line = failures_in_one_line()
-in_one_line(plan.check_files)()
+for check in (plan.check_tasks, plan.check_files):
+    in_one_line(check)()

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from convs2s.config.task import RougeSettings
-from convs2s.files.checksums import sha256
+from convs2s.files.checksums import note_path, sha256
 from convs2s.files.tensors import load_tensors, save_tensors
 from convs2s.manifest import run_manifest
 from convs2s.publish.card import model_card
@@ -118,6 +118,7 @@ def test_records_that_lack_something_say_so(model_file: Path) -> None:
     records = model_file.with_name("training.json")
     content = json.loads(records.read_text("utf-8"))
     content["manifest"]["revision"] = "abc"
+    note_path(records).unlink()
     for lacks, is_said in (("packages", False), ("threads", True)):
         del content["manifest"][lacks]
         records.write_text(json.dumps(content), "utf-8")

@@ -1,14 +1,18 @@
 """What cannot be published: models, folders of the Hub, and results that have changed."""
 
+import os
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from convs2s.config.architecture import parse_architecture
+from convs2s.files.atomic import whole_files
+from convs2s.files.checksums import sha256
 from convs2s.files.tensors import load_tensors, save_tensors
+from convs2s.mirror.write import write_mirror
 from convs2s.model_file import load_model, save_model
 from convs2s.models.build import build_network
 from convs2s.publish.card import model_card
@@ -139,6 +143,71 @@ def test_what_the_hub_has_not_or_refuses(
     says(refusal(push, folder, REPOSITORY), f"{MODEL_NAME}: not a model")
     assert hub.files == {}
     assert not copy.exists()
+
+
+@pytest.mark.parametrize("name", ["vocabulary.target.txt", "config.json", "README.md"])
+def test_what_is_not_of_the_model_is_not_sent(
+    folder: Path, hub: Hub, name: str
+) -> None:
+    path = folder / name
+    content = path.read_text("utf-8")
+    (folder / "NOTES.md").write_text("mine")  # is not sent
+    digest = sha256(folder / MODEL_NAME)
+    path.write_text(content.replace(digest, "0" * 64) if digest in content else "w1\n")
+    said = refusal(push, folder, REPOSITORY)
+    says(said, f"{name}: is not of {MODEL_NAME} beside it", "export hub")
+    assert hub.files == {}
+    path.write_text(content)
+    card = folder / "README.md"
+    card.write_text(f"{card.read_text('utf-8')}\n## My own words\n")
+    push(folder, REPOSITORY)
+    assert b"My own words" in hub.files["README.md"]
+
+
+@pytest.mark.parametrize("command", ["hub", "onnx", "pull", "results", "mirror"])
+def test_a_folder_is_on_the_disk_before_it_has_its_name(
+    results: Path,
+    folder: Path,
+    hub: Hub,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    command: str,
+) -> None:
+    """After a power cut, what was renamed but not synced would be a folder of empty files."""
+    push(folder, REPOSITORY)
+    model = results / RUN / MODEL_NAME
+    output = tmp_path / "output"
+    commands: dict[str, Callable[[], object]] = {
+        "hub": lambda: export_hub(model, output, "mit"),
+        "onnx": lambda: export_onnx(model, output),
+        "pull": lambda: pull(REPOSITORY, output),
+        "results": lambda: export_results(results, output),
+        "mirror": lambda: write_mirror(output),
+    }
+    last = output / "SHA256SUMS" if command == "mirror" else output
+    synced: set[int] = set()
+    checked: list[Path] = []
+    fsync = os.fsync
+    rename = os.rename
+
+    def note_synced(file: int) -> None:
+        fsync(file)
+        synced.add(os.fstat(file).st_ino)
+
+    def check_synced(source: Path, target: Path) -> None:
+        if target == last:
+            files = list(whole_files(output if command == "mirror" else source))
+            for path in (*files, *(file.parent for file in files)):
+                assert path.stat().st_ino in synced, path
+                checked.append(path)
+        rename(source, target)
+
+    monkeypatch.setattr(os, "fsync", note_synced)
+    monkeypatch.setattr(os, "rename", check_synced)
+    monkeypatch.setattr(os, "replace", check_synced)
+    commands[command]()
+    assert len(checked) > 5
+    assert last.exists()
 
 
 def test_a_hub_that_is_not_there(hub: Hub, tmp_path: Path) -> None:

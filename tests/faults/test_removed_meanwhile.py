@@ -61,13 +61,13 @@ def test_a_file_that_a_job_removes_meanwhile_is_named(
 ) -> None:
     gone = folder / "gone.txt"
     gone.write_text("")
-    place = publishing._find_start
+    place = publishing.find_start
 
     def remove(*arguments: Any) -> Path:
         gone.unlink()
         return place(*arguments)
 
-    monkeypatch.setattr(publishing, "_find_start", remove)
+    monkeypatch.setattr(publishing, "find_start", remove)
     message = refusal(export_results, folder, tmp_path / "out")
     says(message, "gone.txt: was removed while it was exported")
 

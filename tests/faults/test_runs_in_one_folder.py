@@ -6,7 +6,7 @@ import os
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import IO
@@ -20,7 +20,7 @@ from convs2s.config.task import Task
 from convs2s.files.locks import try_lock
 from convs2s.pipeline import run
 from convs2s.pipeline.living import FOLDER, JOBS_LOCK, RUN, living_job
-from convs2s.pipeline.run import begin_run, task_warnings
+from convs2s.pipeline.run import begin_run, hold_results, task_warnings
 from tests.support.jobs import job_command
 from tests.support.limits import refuse_lock
 from tests.support.processes import wait_for
@@ -28,6 +28,7 @@ from tests.support.refusals import refusal, says
 from tests.support.user_task import TASK
 
 Commands = list[tuple[object, ...]]
+Clones = Callable[[str], Path]
 
 pytestmark = pytest.mark.usefixtures("in_folder")
 
@@ -60,6 +61,69 @@ def test_a_second_run_is_refused_with_the_name_of_the_first(
     run._held.pop().close()  # as the process ends
     begin_run(settings)
     assert restarts == []
+
+
+@pytest.fixture
+def clones(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Clones:
+    """Enter a clone by its name; all have the same results by a link, apart from `other`."""
+    (tmp_path / "shared").mkdir()
+    (tmp_path / "shared").chmod(0o775)
+
+    def enter(name: str) -> Path:
+        folder = tmp_path / name
+        folder.mkdir(exist_ok=True)
+        monkeypatch.chdir(folder)
+        if name != "other" and not Path("results").exists():
+            Path("results").symlink_to("../shared")
+        return folder
+
+    return enter
+
+
+def test_a_run_on_the_same_results_is_refused_with_the_name_of_the_first(
+    clones: Clones, tmp_path: Path
+) -> None:
+    first = clones("first")
+    hold_results(Path("results"))
+    clones("second")
+    me = f"process {os.getpid()} on {os.uname().nodename}, since "
+    message = refusal(hold_results, Path("results"))
+    says(message, f"{tmp_path}/shared: another snakemake makes these results ({me}")
+    says(message, f", in {first}): wait until it ends, or end it (Ctrl-C, or kill")
+    clones("other")
+    hold_results(Path("results"))  # its own
+    run._held[0].close()  # as the process ends
+    clones("second")
+    hold_results(Path("results"))
+    hold_results(Path("results/scales/demo"))  # of another scale
+    lock = tmp_path / "shared/.run.lock"
+    assert f"in {tmp_path}/second\n" in lock.read_text()
+    assert lock.stat().st_mode & 0o777 == 0o664  # whoever may write the folder
+
+
+@pytest.mark.parametrize(
+    ("call", "number"),
+    [
+        ("pathlib.Path.open", errno.EROFS),
+        ("pathlib.Path.open", errno.EACCES),
+        ("fcntl.flock", errno.ENOLCK),
+    ],
+)
+def test_results_that_cannot_be_locked_are_left_so(
+    clones: Clones, monkeypatch: pytest.MonkeyPatch, call: str, number: int
+) -> None:
+    """As somebody else's, of which a run only reads, or those on a disk without locks."""
+
+    def fail(*_: object) -> None:
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(call, fail)
+    for name in ("first", "second"):
+        clones(name)
+        hold_results(Path("results"))
+    number = errno.EIO
+    with pytest.raises(OSError, match="Input/output error"):
+        hold_results(Path("results"))
 
 
 def test_jobs_of_an_earlier_run_are_waited_for(

@@ -247,5 +247,6 @@ def test_a_set_to_tune_on_that_the_task_has_not(copy: Path) -> None:
     path = copy / "config/decodings.yaml"
     text = path.read_text("utf-8")
     path.write_text(text.replace("tuned_on: newstest2015", "tuned_on: newstest2051"))
-    message = refusal(load, copy)
+    settings = load(copy)
+    message = refusal(settings.check_whole, settings.broken)
     says(message, "wmt14_en_de.yaml", "'beam5_en_de'", "newstest2051", "newstest2015")

@@ -96,6 +96,8 @@ def stated(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Checkout:
     checkout.write("config/tasks/mine.yaml", task)
     checkout.write("data/good.en", GOOD)
     checkout.write("data/good.nl", GOOD)
+    # Of no concern to the others; an editor has saved it half done.
+    checkout.write("config/tasks/unfinished.yaml", "description: mine\n")
     # Snakemake takes a file that no rule can make for finished.
     checkout.write(SCORE, "{}")
     (checkout / "docs").symlink_to(root / "docs")
@@ -109,7 +111,18 @@ def stated(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Checkout:
     ("command", "words"),
     [
         ("demo --config scael=demo", ["'scael'; did you mean 'scale'?"]),
-        ("results/demo_en_fr/models/dmo/seed1/model.safetensors", [NO_RULE]),
+        (
+            "results/unfinished/bleu.txt",
+            ["error: config/tasks/unfinished.yaml: key 'languages' is missing"],
+        ),
+        (
+            "evaluate --config tasks=[demo_en_fr,unfinished]",
+            ["error: config/tasks/unfinished.yaml: key"],
+        ),
+        (
+            "results/demo_en_fr/models/dmo/seed1/model.safetensors",
+            [NO_RULE, "warning: config/tasks/unfinished.yaml: key 'languages'"],
+        ),
         ("results/demo_en_fr/models/demo/seed1/test.beam5.blue.json", [NO_RULE]),
         ("results/demo_en_fr/dataset/train.9-of-2.arrow", [NO_RULE]),
         # Its text is demo_en_fr's.
@@ -196,6 +209,28 @@ def test_a_fault_of_the_trainer_comes_through_its_pipe(finished: Checkout) -> No
     assert finished.files(folder) == left
     log = finished / "results/logs/mine_en_nl/small/seed3/train.log"
     assert error in log.read_text("utf-8")
+
+
+def test_a_second_clones_run_on_the_same_results_is_refused(
+    checkout: Checkout, tmp_path: Path
+) -> None:
+    shared = tmp_path / "shared"
+    shared.mkdir()
+    (checkout / "results").symlink_to(shared)
+    lock = shared / ".run.lock"
+    first = "process 1 on another node, since today, in /first"
+    lock.write_text(f"{first}\n")
+    target = "results/demo_en_fr/models/demo/settings.json"
+    with lock.open() as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        done = checkout.snakemake(target, "--nolock")
+        checkout.snakemake("-n", target).succeeded()
+    assert done.code == 1
+    (error,) = done.errors
+    says(error, f"{shared}: another snakemake makes these results ({first}): wait")
+    assert checkout.files("results") == []
+    checkout.snakemake(target).succeeded()
+    assert f", in {checkout.folder}\n" in lock.read_text("utf-8")
 
 
 def test_a_slash_after_a_scales_folder_says_nothing(checkout: Checkout) -> None:

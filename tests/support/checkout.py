@@ -134,7 +134,7 @@ class Checkout:
         self.write(path, "".join(lines))
 
     def files(self, path: str) -> list[str]:
-        """The names of all files below a folder; logs, benchmarks and notes of jobs aside."""
+        """The names of all files below a folder; logs, benchmarks, notes and locks aside."""
         return sorted(
             str(file.relative_to(self.folder))
             for file in self.folder.joinpath(path).rglob("*")
@@ -142,7 +142,7 @@ class Checkout:
             and not {"logs", "benchmarks"} & {*file.parts}
             and not (
                 file.name.startswith(".")
-                and file.suffix in (".sha256", ".sources", ".try")
+                and file.suffix in (".lock", ".sha256", ".sources", ".try")
             )
         )
 

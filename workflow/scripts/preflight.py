@@ -8,9 +8,9 @@ from typing import Any
 from convs2s.config.load import load_for_job
 from convs2s.costs.preflight import preflight
 from convs2s.costs.requests import requests_report, submission_of
+from convs2s.errors import failures_in_one_line
 from convs2s.paper.cells import planned_cells
 from convs2s.pipeline.job import prefix_of
-from convs2s.pipeline.process import failures_in_one_line
 
 snakemake: Any
 

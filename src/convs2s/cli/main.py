@@ -1,5 +1,6 @@
 """The command ``convs2s``: its parser, its help, its exit codes and its shell completion."""
 
+import errno
 import os
 import re
 import sys
@@ -17,8 +18,8 @@ from convs2s.cli.options import (
     prepare_streams,
 )
 from convs2s.config.messages import unknown
-from convs2s.errors import UnfinishedError, UserError
-from convs2s.files.atomic import NO_FILE, NO_ROOM
+from convs2s.errors import FULL, UnfinishedError, UserError, failure_of_system
+from convs2s.files.atomic import NO_FILE
 from convs2s.pipeline.process import provide_environment
 
 EXIT_AFTER_CTRL_C = 130
@@ -64,6 +65,7 @@ EXAMPLES = """examples:
   convs2s push my_model USER/NAME
   convs2s pull USER/NAME my_copy
   convs2s export-results results/demo_en_fr demo.zip
+  convs2s verify results
   convs2s results docs/results/multi30k.ledger.jsonl --scale multi30k --output docs/short_run.md
   convs2s remove-states results
   convs2s kernels --model small
@@ -122,9 +124,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
             message = f"{name}: {error.strerror}"
         elif error.errno in NO_FILE:
             message = f"{name!s:.80}...: {error.strerror}"
-        elif error.errno in NO_ROOM and name is None:
+        elif name is None and error.errno in FULL | {errno.EIO}:
             _drop_output()
             message = f"the output cannot be written: {error.strerror}"
+        elif failure := failure_of_system(error):
+            message = str(failure)
         else:
             raise
         sys.exit(f"convs2s: error: {message}")
@@ -216,6 +220,7 @@ COMMANDS: Commands = {
         results.add_export_results,
         "pack results with the data to check them",
     ),
+    "verify": (results.add_verify, "verify that a results folder is whole"),
     "results": (results.add_results, "write the papers' tables from a ledger"),
     "remove-states": (
         train.add_remove_states,

@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from types import NoneType
-from typing import Any, Literal, Protocol, get_args, get_origin
+from typing import TYPE_CHECKING, Any, Literal, Protocol, get_args, get_origin
 
 from pydantic.fields import FieldInfo
 
@@ -24,6 +24,9 @@ from convs2s.config.section import S, Section, Values, field_texts
 from convs2s.files.atomic import check_place
 from convs2s.files.limits import MOST_PROCESSES
 from convs2s.files.text import read_lines, text_lines
+
+if TYPE_CHECKING:
+    from convs2s.config.settings import Settings
 
 Run = Callable[[Namespace], None]
 """A function that runs a command with its parsed options."""
@@ -233,6 +236,24 @@ def _settings(
             yield from _settings(type(field.default), f"{prefix}{key}.")
         else:
             yield prefix + key, field, meaning
+
+
+def read_configuration(
+    given: Mapping[str, object] | None = None,
+    given_by: str | None = None,
+) -> "Settings":
+    """Return the configuration below the current folder; see `load`.
+
+    A task whose file is not valid is warned of. A command that needs it calls
+    ``Settings.check_whole``.
+    """
+    # Imported here, because few commands read the configuration.
+    from convs2s.config.load import load
+
+    settings = load(Path.cwd(), given, given_by=given_by)
+    for line in settings.warnings():
+        print(f"convs2s: warning: {line}", file=sys.stderr)
+    return settings
 
 
 def check_options(arguments: Namespace) -> None:

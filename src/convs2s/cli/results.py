@@ -1,10 +1,10 @@
-"""The commands ``convs2s results``, ``export-results``, ``mirror`` and ``config``."""
+"""The commands ``convs2s results``, ``export-results``, ``verify``, ``mirror`` and ``config``."""
 
 import sys
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
-from convs2s.cli.options import Run, add_file, add_flag
+from convs2s.cli.options import Run, add_file, add_flag, read_configuration
 from convs2s.errors import UserError
 from convs2s.files.atomic import check_parent
 
@@ -23,14 +23,17 @@ def add_results(command: ArgumentParser) -> Run:
 
 
 def _results(arguments: Namespace) -> None:
-    from convs2s.config.load import load
     from convs2s.files.text import read_lines
+    from convs2s.files.whole import check_whole
     from convs2s.paper.ledger import read_ledger
     from convs2s.paper.results_page import write_results_page
 
+    check_whole(arguments.ledger)
     discussion = read_lines(arguments.discussion) if arguments.discussion else ()
+    settings = read_configuration({"scale": arguments.scale}, "--scale")
+    settings.check_whole(sorted(settings.tasks_of_tables()))
     write_results_page(
-        load(Path.cwd(), {"scale": arguments.scale}, given_by="--scale"),
+        settings,
         read_ledger(arguments.ledger),
         ledger=str(arguments.ledger),
         discussion="".join(f"{line}\n" for line in discussion),
@@ -66,6 +69,44 @@ def _export_results(arguments: Namespace) -> None:
     export_results(
         arguments.folder, arguments.package, with_text=not arguments.without_text
     )
+
+
+def add_verify(command: ArgumentParser) -> Run:
+    """Verify that a results folder is whole, and print each fault in a line.
+
+    Every file is compared with what was recorded of it: checksum notes, records of downloads, lists
+    of checksums, digests of models and compressed files, manifests of scores. In the folder of
+    config.yaml and config/, downloads are also compared with config/downloads.yaml. The command
+    only reads files; run it while no job writes here.
+    """
+    add_file(
+        command,
+        "results",
+        "folder of the results, of a task or of exported results [results]",
+        nargs="?",
+        default=Path("results"),
+    )
+    return _verify
+
+
+def _verify(arguments: Namespace) -> None:
+    from convs2s.publish.verify import known_downloads, verify
+
+    checked = set()
+    faults = 0
+    for path, said in verify(arguments.results, known_downloads(Path.cwd())):
+        checked.add(path)
+        faults += len(said)
+        for fault in said:
+            print(fault)
+    if not checked:
+        raise UserError(
+            f"{arguments.results}: nothing is recorded of its files: name a results folder"
+        )
+    files = f"{len(checked):,} files"
+    if faults:
+        raise UserError(f"{arguments.results}: not whole: {faults:,} faults in {files}")
+    print(f"{arguments.results}: whole: {files} are as they were recorded")
 
 
 def add_mirror(command: ArgumentParser) -> Run:
@@ -105,9 +146,8 @@ def _config(arguments: Namespace) -> None:
     import yaml
 
     from convs2s.config.file_reference import masked, with_texts
-    from convs2s.config.load import load
 
-    settings = load(Path.cwd())
+    settings = read_configuration()
     if arguments.tasks:
         if arguments.model or arguments.decoding:
             raise UserError(

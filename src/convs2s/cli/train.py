@@ -10,7 +10,14 @@ from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 
-from convs2s.cli.options import Run, add_choice, add_file, add_flag, add_threads
+from convs2s.cli.options import (
+    Run,
+    add_choice,
+    add_file,
+    add_flag,
+    add_threads,
+    read_configuration,
+)
 from convs2s.errors import UnfinishedError, UserError
 from convs2s.files.atomic import is_written_in_place
 from convs2s.files.checksums import check_noted
@@ -146,7 +153,6 @@ def _train(arguments: Namespace) -> None:
 def _start_training(arguments: Namespace) -> None:
     from convs2s.config.file_reference import Download
     from convs2s.config.identity import read_training_settings
-    from convs2s.config.load import load
     from convs2s.config.options import Options
     from convs2s.training.identity import TrainingJob
     from convs2s.training.launch import granted_workers, launch
@@ -161,7 +167,8 @@ def _start_training(arguments: Namespace) -> None:
         # The workflow writes a model's settings to MODEL/settings.json.
         model_name = arguments.settings.absolute().parent.name
     else:
-        configuration = load(Path.cwd())
+        configuration = read_configuration()
+        configuration.check_whole([arguments.folder.absolute().name])
         options = configuration.options
         downloads = configuration.downloads
         model_name = arguments.model
@@ -321,12 +328,11 @@ def add_kernels(command: ArgumentParser) -> Run:
 def _kernels(arguments: Namespace) -> None:
     import torch
 
-    from convs2s.config.load import load
     from convs2s.models.build import build_network
     from convs2s.models.kernels import choice
 
     torch.set_num_threads(arguments.threads)
-    model = load(Path.cwd()).model(arguments.model)
+    model = read_configuration().model(arguments.model)
     products = choice.products_of(build_network(model.architecture, TYPES, TYPES))
     if not products:
         raise UserError(

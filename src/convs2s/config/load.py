@@ -22,7 +22,11 @@ from convs2s.config.options import Options
 from convs2s.config.paper import Phrases, Table
 from convs2s.config.scale import Scale
 from convs2s.config.section import Items, S, Section, Values
-from convs2s.config.settings import Settings, check_references
+from convs2s.config.settings import (
+    Settings,
+    check_references,
+    without_broken_tasks,
+)
 from convs2s.config.task import SHARED_WITH_TEXT, Task
 from convs2s.config.yaml_file import option_files, read_yaml
 from convs2s.errors import UserError
@@ -61,6 +65,8 @@ def load(
     ``given_by`` is the name of ``given`` in messages if another workflow states it. config.yaml and
     config.local.yaml below ``root`` are then ignored.
 
+    A task whose file is not valid is in ``Settings.broken``; it stops no work on others.
+
     Raises:
         UserError: The configuration is not valid. The message names the file, the key and what was
             expected.
@@ -82,8 +88,7 @@ def load(
     added("ARCHITECTURES", KINDS)
     added("PREPARATIONS", PREPARATIONS)
     added("METRICS", {"chrF", *MEASURES})
-    scales = files.names("config/scales")
-    check_known(f"{origins['scale']}: scale", "scale", options.scale, scales)
+    _check_scale_name(files, options.scale, f"{origins['scale']}: scale")
     scale = files.section(Scale, f"config/scales/{options.scale}.yaml")
     tables = _read_tables(files)
     paper = {
@@ -92,10 +97,11 @@ def load(
         if name not in scale.without and scale.shown_rows(table)
     }
     models, scale = _read_models(files, scale, paper)
+    tasks, broken = _read_tasks(files, scale)
     settings = Settings(
         options=options,
         scale=scale,
-        tasks=_read_tasks(files, scale),
+        tasks=tasks,
         models=models,
         decodings=files.named(DecodingSettings, "config/decodings.yaml", "decodings"),
         tables=tables,
@@ -104,8 +110,10 @@ def load(
         phrases=files.named(Phrases, "config/phrases.yaml"),
         downloads=_read_downloads(files),
         costs=files.section(Costs, "config/costs.yaml"),
+        broken=broken,
     )
-    check_references(settings, origins, files.place)
+    settings = without_broken_tasks(settings, files.place)
+    check_references(settings, origins)
     return settings
 
 
@@ -153,17 +161,18 @@ class _Files:
         own = self.own / file
         return own if own.exists() else self.shipped / file
 
-    def names(self, folder: str) -> list[str]:
-        """Return the names of all YAML files in a folder, of the user and of the workflow.
-
-        Raises:
-            UserError: The user's folder has a file NAME.yml, which would be ignored.
-        """
-        # Hidden files are skipped: an editor's lock file is called .#NAME.
+    def with_other_suffix(self, folder: str) -> dict[str, UserError]:
+        """Return the error of each file NAME.yml in the user's folder, which is not read."""
+        errors = {}
         for file in (self.own / folder).glob("[!.]*.yml"):
-            raise UserError(
+            errors[file.stem] = UserError(
                 f"{folder}/{file.name}: is not read: rename it to {file.stem}.yaml"
             )
+        return errors
+
+    def names(self, folder: str) -> list[str]:
+        """Return the names of all YAML files in a folder, of the user and of the workflow."""
+        # Hidden files are skipped: an editor's lock file is called .#NAME.
         names: set[str] = set()
         for root in (self.own, self.shipped):
             names.update(file.stem for file in (root / folder).glob("[!.]*.yaml"))
@@ -298,28 +307,63 @@ def _read_tables(files: _Files) -> dict[str, Table]:
     return tables
 
 
-def _read_tasks(files: _Files, scale: Scale) -> dict[str, Task]:
-    """Return the tasks of config/tasks, with their headlines changed for this scale."""
+def _check_scale_name(
+    files: _Files,
+    name: str,
+    where: str,
+) -> None:
+    """Check that there is a scale with this name, and no file of a scale that is not read."""
+    for error in files.with_other_suffix("config/scales").values():
+        raise error
+    check_known(where, "scale", name, files.names("config/scales"))
+
+
+def _read_tasks(
+    files: _Files, scale: Scale
+) -> tuple[dict[str, Task], dict[str, UserError]]:
+    """Return the tasks of config/tasks, with their headlines changed for this scale.
+
+    The second mapping has the error of each task whose file, or whose text's file, is not valid.
+    """
+    tasks: dict[str, Task] = {}
+    broken = files.with_other_suffix("config/tasks")
     entries: Entries = {}
     for name in files.names("config/tasks"):
-        file = f"config/tasks/{name}.yaml"
-        _check_name(name, file)
-        if name in FOLDERS_OF_RESULTS:
-            raise UserError(
-                f"{file}: the results have a folder '{name}' of their own; rename the task's file"
-            )
-        entry = read_yaml(files.find(file), file)
-        if not isinstance(entry, dict):
-            raise UserError(f"{file}: expected a mapping of keys to values")
-        entries[name] = entry
+        try:
+            entries[name] = _task_entry(files, name)
+        except UserError as error:
+            broken[name] = error
     entries = files.overridden("tasks", entries)
-    tasks = {}
-    for name in entries:
+    # Tasks with a text of their own come first: a fault of theirs is one of all that share it.
+    for name in sorted(entries, key=lambda name: "text" in entries[name]):
+        entry = entries[name]
         file = f"config/tasks/{name}.yaml"
-        entry = _with_shared_text(entries, name, files.place("tasks", file, name))
-        task = files.validated(Task, entry, "tasks", file, name).named(name)
-        tasks[name] = task.model_copy(update={"headline": scale.headline_of(task)})
-    return tasks
+        text = entry.get("text")
+        try:
+            if isinstance(text, str) and text in broken:
+                raise broken[text]
+            shared = _with_shared_text(entries, name, files.place("tasks", file, name))
+            task = files.validated(Task, shared, "tasks", file, name).named(name)
+        except UserError as error:
+            broken[name] = error
+        else:
+            headline = scale.headline_of(task)
+            tasks[name] = task.model_copy(update={"headline": headline})
+    return {name: tasks[name] for name in sorted(tasks)}, broken
+
+
+def _task_entry(files: _Files, name: str) -> Values:
+    """Return the content of a task's file; its keys are not validated yet."""
+    file = f"config/tasks/{name}.yaml"
+    _check_name(name, file)
+    if name in FOLDERS_OF_RESULTS:
+        raise UserError(
+            f"{file}: the results have a folder '{name}' of their own; rename the task's file"
+        )
+    entry = read_yaml(files.find(file), file)
+    if not isinstance(entry, dict):
+        raise UserError(f"{file}: expected a mapping of keys to values")
+    return entry
 
 
 def _with_shared_text(

@@ -1,7 +1,7 @@
 """The whole configuration, and the checks that its parts fit together."""
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path
 
@@ -43,6 +43,32 @@ class Settings:
     phrases: Mapping[str, Phrases]
     downloads: Mapping[str, Download]  # by URL
     costs: Costs
+    # Task whose file is not valid -> its error. Such a task is not in ``tasks``.
+    broken: Mapping[str, UserError] = field(default_factory=dict)
+
+    def check_whole(self, tasks: Iterable[str]) -> None:
+        """Raise the error of the first of these tasks whose file is not valid."""
+        for name in tasks:
+            if name in self.broken:
+                raise self.broken[name]
+
+    def warnings(self) -> list[str]:
+        """Return a warning for each file of a task that is not valid, for work on other tasks."""
+        left_out: dict[str, list[str]] = {}
+        for name, error in self.broken.items():
+            left_out.setdefault(str(error), []).append(name)
+        return [
+            f"{error} (left out: {', '.join(names)})"
+            for error, names in left_out.items()
+        ]
+
+    def tasks_of_tables(self) -> set[str]:
+        """Return the tasks of the rows that the papers' tables show, and their stand-ins."""
+        named: set[str | None] = set()
+        for table in self.paper.values():
+            for row in table.rows:
+                named |= {row.task, self.scale.task_for(row.task or "")}
+        return {name for name in named if name}
 
     def model_references(self) -> set[str]:
         """Return the model files from which trainings start or tasks take their vocabularies."""
@@ -163,6 +189,7 @@ class Settings:
 
         The model and the decoding are those of the task's headline by default.
         """
+        self.check_whole([task_name])
         task = _named(self.tasks, "task", task_name)
         model = model or task.headline.model
         decoding = decoding or task.headline.decoding
@@ -190,8 +217,8 @@ class Settings:
         Raises:
             UserError: One is unknown. The message begins with ``where`` and names a similar name.
         """
-        known: dict[str, Mapping[str, Section]] = {
-            "task": self.tasks,
+        known: dict[str, Collection[str]] = {
+            "task": self.tasks.keys() | self.broken.keys(),
             "model": self.models,
             "decoding": self.decodings,
             "phrases": self.phrases,
@@ -215,18 +242,36 @@ def _named(
     return known[name]
 
 
-def check_references(
-    settings: Settings,
-    origins: Mapping[str, str],
-    place: Callable[[str, str, str], str],
-) -> None:
+def without_broken_tasks(
+    settings: Settings, place: Callable[[str, str, str], str]
+) -> Settings:
+    """Return the settings without the tasks whose keys do not fit each other or the rest.
+
+    They are added to ``broken``, as are all tasks whose text is that of a broken task. ``place``
+    returns the beginning of messages about an entry from its kind (such as "tasks"), its file and
+    its name.
+    """
+    broken = dict(settings.broken)
+    for name, task in settings.tasks.items():
+        where = place("tasks", f"config/tasks/{name}.yaml", name)
+        try:
+            _check_task(where, task, settings)
+        except UserError as error:
+            broken[name] = error
+    for name, task in settings.tasks.items():
+        if task.text_name in broken:
+            broken.setdefault(name, broken[task.text_name])
+    whole = {name: task for name, task in settings.tasks.items() if name not in broken}
+    return replace(settings, tasks=whole, broken=broken)
+
+
+def check_references(settings: Settings, origins: Mapping[str, str]) -> None:
     """Check the parts of the configuration against each other.
 
-    Every name must refer to something that exists, and the keys of each task, claim and row must
-    fit each other.
+    Every name must refer to something that exists, and the keys of each claim and row must fit each
+    other. Rows of a broken task are not checked further.
 
-    ``origins`` has the file or flag that states each key of config.yaml. ``place`` returns the
-    beginning of messages about an entry from its kind (such as "tasks"), its file and its name.
+    ``origins`` has the file or flag that states each key of config.yaml.
 
     Raises:
         UserError: A check fails. The message names the file and the key, and for an unknown name a
@@ -239,8 +284,6 @@ def check_references(
     settings.check_names(f"{where}.decodings", "decoding", *options.overrides.decodings)
     settings.check_names(f"{origins['tasks']}: tasks", "task", *options.tasks or ())
     _check_scale(f"config/scales/{options.scale}.yaml", settings)
-    for name, task in settings.tasks.items():
-        _check_task(place("tasks", f"config/tasks/{name}.yaml", name), task, settings)
     for number, training in enumerate(settings.costs.trainings, start=1):
         where = f"config/costs.yaml: training {number}"
         settings.check_names(f"{where}: text", "task", training.text)
@@ -439,11 +482,13 @@ def _check_row(
     task_name, model = compared
     settings.check_names(f"{where}: task", "task", task_name)
     settings.check_names(f"{where}: phrases", "phrases", row.phrases)
+    stand_in_name = settings.scale.task_for(task_name)
+    if not settings.broken.keys().isdisjoint({task_name, stand_in_name}):
+        return
     task = settings.tasks[task_name]
     check_known(f"{where}: testset", "test set", row.testset, task.corpus.tests)
     _check_run(f"{where}: ", task, model, row.decoding, settings)
     # At this scale, the stand-in of the row's task must have the stand-in of the row's test set.
-    stand_in_name = settings.scale.task_for(task_name)
     if stand_in_name is None:
         return
     stand_in = settings.tasks[stand_in_name]

@@ -268,7 +268,7 @@ def _all_benchmarks(
     """
     shown = {cell.task for its_cells in cells.values() for cell in its_cells}
     texts = {settings.tasks[name].text_name for name in shown}
-    others = settings.tasks.keys() - shown - texts
+    others = (settings.tasks.keys() | settings.broken.keys()) - shown - texts
     found = set()
     for path in folder.rglob("*.tsv"):
         below = path.relative_to(folder)

@@ -12,7 +12,7 @@ from typing import Never
 
 from tqdm import tqdm
 
-from convs2s.errors import UserError
+from convs2s.errors import UserError, failed_use
 from convs2s.files.atomic import writing
 from convs2s.files.checksums import record_path, sha256
 from convs2s.files.text import write_lines
@@ -233,9 +233,9 @@ class PartialFile:
                         written = stream.write(rest)
                         rest = rest[written:]
                 except OSError as error:
-                    raise UserError(
-                        f"{self._output}: cannot be written: {error.strerror}; the bytes so far "
-                        "are kept: rerun the same command to resume"
+                    kept = "the bytes so far are kept"
+                    raise failed_use(
+                        error, "cannot be written", self._output, kept
                     ) from None
                 progress.update(len(data))
                 size += len(data)

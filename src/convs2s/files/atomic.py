@@ -15,26 +15,16 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory, mkdtemp
 
-from convs2s.errors import UserError
+from convs2s.errors import FULL, REMEDIES, UserError, failed_use
 from convs2s.files.locks import try_lock, wait_for_lock
 
 PREFIX = ".partial."
 _LOCK = ".lock"
 
-FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
-"""Error numbers of a write to a full disk, or beyond a quota or size limit.
-
-No read fails with one of them.
-"""
-
-NO_ROOM = FULL | {errno.EIO}
-"""Error numbers of a write to a disk that is full or fails."""
-
 NO_FILE = {errno.ENAMETOOLONG, errno.ELOOP}
 """Error numbers of a path that cannot be the path of a file, regardless of permissions."""
 
 _NO_PLACE = {
-    errno.EROFS,
     errno.EACCES,
     errno.EPERM,
     errno.EEXIST,
@@ -70,6 +60,56 @@ def atomic_path(path: str | Path) -> Iterator[Path]:
         with temporary.open("rb") as written:
             os.fsync(written.fileno())
         temporary.replace(path)
+
+
+@contextmanager
+def atomic_folder(path: Path) -> Iterator[Path]:
+    """Yield an empty temporary folder; what the block writes there becomes the new folder ``path``.
+
+    Only one process at a time may write it. All files and folders are on the disk before the folder
+    gets its name, so a power cut leaves the whole folder or none. If the block raises, nothing is
+    left.
+
+    Raises:
+        UserError: ``path`` exists, before or after the block, or cannot be written.
+    """
+    refuse_existing(path)
+    with sole_writer(path), writing(path), scratch_folder(path.parent) as scratch:
+        # Another writer may have made it while this one was waiting.
+        refuse_existing(path)
+        folder = scratch / path.name
+        folder.mkdir()
+        yield folder
+        # Another program may have made it during the block.
+        refuse_existing(path)
+        sync_folder(folder)
+        folder.rename(path)
+        _sync(path.parent)
+
+
+def refuse_existing(path: Path) -> None:
+    """Raise a UserError if an output that must be new exists."""
+    if path.exists():
+        raise UserError(f"{path}: exists already: remove it, or give another name")
+
+
+def sync_folder(folder: Path) -> None:
+    """Wait until all files and folders below a folder, and the folder itself, are on the disk."""
+    for current, _, names in os.walk(folder, topdown=False):
+        for name in names:
+            path = Path(current, name)
+            if path.is_file():
+                _sync(path)
+        _sync(Path(current))
+
+
+def _sync(path: Path) -> None:
+    """Wait until the content of a file, or the list of names in a folder, is on the disk."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 @contextmanager
@@ -153,19 +193,14 @@ def writing(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        if error.errno not in NO_ROOM | _NO_PLACE or not _is_about(error, path):
+        is_known = error.errno in REMEDIES or error.errno in _NO_PLACE
+        if not is_known or not _is_about(error, path):
             raise
-        reason = error.strerror or str(error)
-        for folder in path.parents:
-            if folder.name.startswith(PREFIX):
-                # The path is in a temporary folder, which is removed by now and which the user does
-                # not know. Name the folder that contains it.
-                path = folder.parent
-        kept = "; the one before it is kept" if path.is_file() else ""
-        raise UserError(
-            f"{path}: cannot be written: {reason}{kept}; make room or name another place, then run "
-            "the same command again"
-        ) from None
+        # A temporary folder is removed by now, and the user does not know it. What is in it has the
+        # name that the output has beside it.
+        path = Path(*[part for part in path.parts if not part.startswith(PREFIX)])
+        kept = "the one before it is kept" if path.is_file() else ""
+        raise failed_use(error, "cannot be written", path, kept) from None
 
 
 def _is_about(error: OSError, output: Path) -> bool:
@@ -197,9 +232,13 @@ def whole_files(folder: Path) -> Iterator[Path]:
     Temporary folders of `scratch_folder` are left out. Links to folders are followed, but each
     folder is searched only once. Other processes may write below the folder at the same time. If
     they remove a folder, the search goes on; in ``Path.rglob`` before Python 3.13 it would end.
+
+    Raises:
+        OSError: a failure of the system (`REMEDIES`), such as too many open files.
     """
     seen = set[str]()
-    for current, subfolders, names in os.walk(folder, followlinks=True):
+    walk = os.walk(folder, followlinks=True, onerror=_raise_failure_of_system)
+    for current, subfolders, names in walk:
         real = os.path.realpath(current)
         if real in seen:
             subfolders.clear()  # os.walk then does not descend into them
@@ -210,6 +249,12 @@ def whole_files(folder: Path) -> Iterator[Path]:
         )
         for name in sorted(names):
             yield Path(current, name)
+
+
+def _raise_failure_of_system(error: OSError) -> None:
+    """Raise an error by which a search would miss files; of a removed folder there are none."""
+    if error.errno in REMEDIES:
+        raise error
 
 
 def size_of(folder: Path) -> int:

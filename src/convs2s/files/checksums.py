@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
-from convs2s.errors import UserError
+from convs2s.errors import UserError, failed_use
 
 # Suffixes of files whose checksum their readers check.
 CHECKED_BY_READERS = (
@@ -104,10 +104,7 @@ def note_checksums(paths: Iterable[str | Path], results: str | Path | None) -> N
                 os.fsync(written.fileno())
             partial.replace(note)
         except OSError as error:
-            raise UserError(
-                f"{note}: cannot be written: {error.strerror}; make room or name another place, "
-                "then run the same command again"
-            ) from None
+            raise failed_use(error, "cannot be written", note) from None
 
 
 def forget_checksums(paths: Iterable[str | Path]) -> None:
@@ -126,29 +123,69 @@ def check_noted(paths: Iterable[str | Path]) -> None:
             the note of another place, or it has another checksum. If the file is a link, either the
             path of the link or that of its target must be the noted one.
     """
-    for path in _files_to_note(paths):
-        note = note_path(path)
-        if not note.is_file():
-            continue
-        line = os.fsdecode(note.read_bytes()).removesuffix("\n")
-        digits, _, name = line.partition("  ")
-        places = (path.absolute(), path.resolve())
-        if not any(str(place).endswith(f"/{name}") for place in places):
-            raise UserError(
-                f"{path}: belongs to another place, as {note.name} beside it is the note of "
-                f"{name}: remove the file, and the same command makes it again; if you have moved "
-                "it on purpose, remove the note"
-            )
-        if digits != sha256(path):
-            raise UserError(
-                f"{path}: its SHA-256 is not the one in {note.name} beside it, which was noted "
-                "when the file was made: remove the file, and the same command makes it again; if "
-                "you have changed it on purpose, remove the note"
-            )
+    for path in map(Path, paths):
+        check_noted_place(path)
+        check_noted_content(path)
+
+
+def check_noted_place(path: Path) -> None:
+    """Raise a UserError if the note of a file, if it has one, is that of another path."""
+    noted = _noted(path)
+    if noted is None:
+        return
+    _, name = noted
+    places = (path.absolute(), path.resolve())
+    if not any(str(place).endswith(f"/{name}") for place in places):
+        raise UserError(
+            f"{path}: belongs to another place, as {note_path(path).name} beside it is the note of "
+            f"{name}: remove the file, and the same command makes it again; if you have moved "
+            "it on purpose, remove the note"
+        )
+
+
+def check_noted_content(path: Path) -> None:
+    """Raise a UserError if a file does not have the SHA-256 in its note, if it has one."""
+    noted = _noted(path)
+    if noted is None:
+        return
+    digits, _ = noted
+    if digits != sha256(path):
+        raise UserError(
+            f"{path}: its SHA-256 is not the one in {note_path(path).name} beside it, which was "
+            "noted when the file was made: remove the file, and the same command makes it again; "
+            "if you have changed it on purpose, remove the note"
+        )
+
+
+def _noted(path: Path) -> tuple[str, str] | None:
+    """Return the SHA-256 and the path in the note of a file; None if there is nothing to check.
+
+    Raises:
+        UserError: the note is damaged.
+    """
+    note = note_path(path)
+    if not (has_note(path) and path.is_file() and note.is_file()):
+        return None
+    line = os.fsdecode(note.read_bytes()).removesuffix("\n")
+    parts = re.fullmatch("([0-9a-f]{64})  (.+)", line)
+    if parts is None:
+        raise UserError(
+            f"{note}: damaged: expected a SHA-256 and the path of {path.name}: remove both files, "
+            f"and the same command makes them again; if {path.name} is right, remove the note alone"
+        )
+    return parts[1], parts[2]
+
+
+def has_note(path: Path) -> bool:
+    """Return whether a job notes the checksum of a file of this name.
+
+    Others have a checksum within, which their readers check.
+    """
+    return not path.name.endswith(CHECKED_BY_READERS)
 
 
 def _files_to_note(paths: Iterable[str | Path]) -> Iterable[Path]:
     """Yield the files that exist and that their readers do not check."""
     for path in map(Path, paths):
-        if not path.name.endswith(CHECKED_BY_READERS) and path.is_file():
+        if has_note(path) and path.is_file():
             yield path

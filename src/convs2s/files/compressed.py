@@ -18,7 +18,7 @@ from typing import Any, BinaryIO, TextIO, cast
 import zstandard
 from xopen import xopen
 
-from convs2s.errors import UserError
+from convs2s.errors import REMEDIES, UserError, failed_use
 from convs2s.files.limits import (
     LARGEST_RATIO,
     STEP_BYTES,
@@ -92,11 +92,19 @@ def decompressed(
     UserError, in which the stream is called ``name``, if the data have another format, are
     truncated, are followed by other data, or are a decompression bomb.
     """
+    form = _format_of(file_name)
+    return stream if form is None else file_of(_decompressed_blocks(stream, form, name))
+
+
+def is_compressed(path: Path) -> bool:
+    """Return whether the suffix of a file is that of a compression, and so of a checksum within."""
+    return _format_of(path.name) is not None
+
+
+def _format_of(file_name: str) -> _Format | None:
+    """Return the format of compression that the suffix of a name stands for; None if none."""
     suffix = PurePath(file_name.lower()).suffix
-    for form in _FORMATS:
-        if suffix in form.suffixes:
-            return file_of(_decompressed_blocks(stream, form, name))
-    return stream
+    return next((form for form in _FORMATS if suffix in form.suffixes), None)
 
 
 def refuse_bomb(
@@ -198,6 +206,8 @@ def _named_failures(path: str | Path) -> Iterator[None]:
     except FileNotFoundError:
         raise UserError(f"{path}: no such file") from None
     except OSError as error:
+        if error.errno in REMEDIES:
+            raise failed_use(error, "cannot be read", path) from None
         raise UserError(f"{path}: cannot be read: {error.strerror or error}") from None
 
 

@@ -26,7 +26,7 @@ def try_lock(
     pause before each further try.
 
     Raises:
-        OSError: the file system has no locks.
+        OSError: the file system has no locks. The error names the file, if it has a name.
     """
     for attempt in range(tries):
         if attempt:
@@ -37,6 +37,9 @@ def try_lock(
             )
         except BlockingIOError:
             continue
+        except OSError as error:
+            _add_name(error, file)
+            raise
         return True
     return False
 
@@ -46,4 +49,15 @@ def wait_for_lock(file: int | IO[str] | IO[bytes], *, shared: bool = False) -> N
 
     See `try_lock` for the parameters and the OSError.
     """
-    fcntl.flock(file, fcntl.LOCK_SH if shared else fcntl.LOCK_EX)
+    try:
+        fcntl.flock(file, fcntl.LOCK_SH if shared else fcntl.LOCK_EX)
+    except OSError as error:
+        _add_name(error, file)
+        raise
+
+
+def _add_name(error: OSError, file: int | IO[str] | IO[bytes]) -> None:
+    """Add the name of a file to an error of ``flock``, which itself knows no name."""
+    name = getattr(file, "name", None)
+    if isinstance(name, str):  # that of a file without a name is its number
+        error.filename = name

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from convs2s.demo.corpus import shipped_data
 from convs2s.download.download import CHECKSUM_LIST
-from convs2s.files.atomic import atomic_path
+from convs2s.files.atomic import atomic_path, sync_folder
 from convs2s.files.text import write_lines
 
 CONTENTS = Path(__file__).with_name("data") / "mirror.tar.xz"
@@ -47,6 +47,8 @@ def write_mirror(folder: Path) -> None:
         with atomic_path(folder / name) as path:
             path.write_bytes(data)
         lines.append(f"{hashlib.sha256(data).hexdigest()}  {name}")
+    # After a power cut, the list must not name a file that is lost.
+    sync_folder(folder)
     write_lines(folder / CHECKSUM_LIST, lines)
 
 

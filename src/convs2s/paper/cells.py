@@ -189,6 +189,8 @@ def _cell(
     if task_and_model is None:
         return None
     task, model = task_and_model
+    if task in settings.broken:
+        return None  # a command that needs it has been refused: `Plan.check_tasks`
     if measure not in MEASURES and measure not in settings.tasks[task].metrics:
         return None
     file = MEASURES[measure].file

@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from convs2s.errors import UserError
+from convs2s.errors import UserError, failures_in_one_line, failures_of_system
 from convs2s.files.checksums import check_noted, forget_checksums, note_checksums
 from convs2s.files.locks import PATIENT, try_lock, wait_for_lock
 from convs2s.pipeline.living import living_job
@@ -25,11 +25,17 @@ def job(snakemake: Any) -> Iterator[None]:
     """Run the block as a rule's job.
 
     What the block prints goes to the rule's log. The checksums of the inputs must be those that
-    earlier jobs have noted, and those of the outputs are noted for later jobs. A ``UserError`` is
-    printed in one line, also on the terminal, and ends the job with exit code 1. Ctrl-C and SIGTERM
-    end it with exit code 130.
+    earlier jobs have noted, and those of the outputs are noted for later jobs. A ``UserError`` or a
+    failure of the system is printed in one line, also on the terminal, and ends the job with exit
+    code 1. Ctrl-C and SIGTERM end it with exit code 130.
     """
-    with _logged(snakemake.log[0]), living_job(), noted_try(snakemake.output):
+    with (
+        failures_in_one_line(),  # of the log itself
+        _logged(snakemake.log[0]),
+        failures_of_system(),
+        living_job(),
+        noted_try(snakemake.output),
+    ):
         forget_checksums(snakemake.output)
         check_noted(snakemake.input)
         yield

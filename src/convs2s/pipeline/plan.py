@@ -28,6 +28,21 @@ PHRASE_FIGURE = "lstm_figure2"
 LENGTH_FIGURE = "lstm_figure3"
 FIGURES = (LAYERS_FIGURE, EXAMPLE_FIGURE, PHRASE_FIGURE, LENGTH_FIGURE)
 
+STAGES = (
+    "download",
+    "prepare",
+    "align",
+    "train",
+    "decode",
+    "evaluate",
+    "figures",
+    "preflight",
+)
+"""Targets that cover config.yaml's tasks, or by default those of the tables."""
+
+PAGES = ("tables", "speed", "paper", "report")
+"""Targets that cover the papers' tables."""
+
 
 @dataclass(frozen=True)
 class Plan:
@@ -49,6 +64,29 @@ class Plan:
     words: Sequence[str]  # words of the command line, the targets among them
     # Whether another workflow uses this one; its rules may make our inputs.
     is_module: bool = False
+
+    def check_tasks(self) -> None:
+        """Refuse a command line that needs a task whose file is not valid.
+
+        It needs the tasks in the paths that it asks for, those of the tables if it asks for a page
+        of them, and those of the stage targets if it asks for a stage.
+
+        Raises:
+            UserError: the error of the task's file.
+        """
+        needed: set[str] = set()
+        stated = self.settings.options.tasks
+        asks_for_stage = any(map(self._asks_for, STAGES))
+        pages = f"{self.layout.paper('')}", f"{self.layout.results}/shown/"
+        asks_for_page = any(map(self._asks_for, PAGES)) or self._names_part(*pages)
+        if asks_for_stage and stated:
+            needed.update(stated)
+        if asks_for_page or (asks_for_stage and not stated):
+            needed |= self.settings.tasks_of_tables()
+        for name in self.settings.broken:
+            if self._names_part(f"{self.layout.task(name).path}/"):
+                needed.add(name)
+        self.settings.check_whole(sorted(needed))
 
     def check_files(self) -> None:
         """Check that the file of ROUGE's exceptions exists, and that the published ledger is valid.
@@ -223,7 +261,9 @@ class Plan:
     def tasks(self) -> list[str]:
         """The tasks of the stage targets: config.yaml's, or by default those of the tables."""
         named = self.settings.options.tasks
-        return list(named or dict.fromkeys(cell.task for cell in self.planned_cells))
+        tasks = named or dict.fromkeys(cell.task for cell in self.planned_cells)
+        # Where broken ones are needed, the command was refused (`check_tasks`).
+        return [task for task in tasks if task not in self.settings.broken]
 
     @cached_property
     def runs(self) -> list[str]:
@@ -237,6 +277,10 @@ class Plan:
     def _asks_for(self, target: str) -> bool:
         """Return whether the command line names a target, possibly with the prefix of a module."""
         return any(word == target or word.endswith(f"_{target}") for word in self.words)
+
+    def _names_part(self, *parts: str) -> bool:
+        """Return whether a word of the command line has one of these parts of a path."""
+        return any(part in word for part in parts for word in self.words)
 
     def finished(self, paths: Iterable[str]) -> list[str]:
         """Return the files that exist, or all of them if the target `paper` is asked for.
@@ -462,6 +506,7 @@ class Plan:
         They are the learning curve of each run, unless the model is released, and the attention of
         the first run on the sentences of config.yaml's plots, if the model has attention.
         """
+        self.settings.check_whole([task])
         settings = self.settings.tasks[task]
         plots = []
         if settings.released is None:

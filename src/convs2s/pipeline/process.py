@@ -1,14 +1,11 @@
-"""The processes that run the workflow: their environment, their shell commands, their failures."""
+"""The processes that run the workflow: their environment and their shell commands."""
 
 import os
 import shlex
 import sys
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
-
-from convs2s.errors import UserError
 
 SOURCE = Path(__file__).absolute().parents[2]
 """The folder that contains this package: ``src`` in a clone."""
@@ -71,15 +68,3 @@ def options_of_training(files: Mapping[str, Any], machine: Mapping[str, Any]) ->
     if machine["tensorboard"]:
         words.append("--tensorboard")
     return shlex.join(words)
-
-
-@contextmanager
-def failures_in_one_line() -> Iterator[None]:
-    """Print a ``UserError`` of the block in one line and exit with code 1.
-
-    Snakemake would print the lines of code around it, too.
-    """
-    try:
-        yield
-    except UserError as error:
-        sys.exit(f"error: {error}")

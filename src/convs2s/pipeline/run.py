@@ -2,10 +2,13 @@
 
 Only one run at a time works in a folder, and it begins after all jobs of earlier runs have ended.
 Snakemake's own lock files stay behind if Snakemake is killed, so profiles/default sets `nolock`.
-In their place are two locks of the kernel, which ends them with the process that holds them:
+In their place are locks of the kernel, which ends them with the process that holds them:
 
-- ``run.lock`` is held exclusively by the run. Its first line names the process, its machine and the
-  time when it began.
+- ``run.lock`` is held exclusively by the run. Its first line names the process, its machine, its
+  folder and the time when it began.
+- ``.run.lock`` in the folder of the results (``RESULTS_LOCK``) is held by the run as well. Several
+  clones may share that folder by a link, and each of their Snakemakes would remove the temporary
+  files of the others.
 - ``jobs.lock`` (``living.JOBS_LOCK``) is shared by all running jobs. The run takes it exclusively
   for a moment, to see whether any job holds it.
 
@@ -20,6 +23,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import IO
 
@@ -34,6 +38,14 @@ from convs2s.training import scheduler
 
 _SECONDS_BETWEEN_LOOKS = 10.0
 _ANSWER_SECONDS = 60.0  # how long Slurm may take to answer
+
+RESULTS_LOCK = ".run.lock"
+"""Name of the lock file in the folder of the results."""
+
+# Maximum number of characters of a lock file's line, which has a path.
+_LONGEST_HOLDER = 5000
+# Errors of a folder in which this user cannot write.
+_NO_ACCESS = {errno.EACCES, errno.EPERM, errno.EROFS}
 # Errors of a file system without locks.
 _NO_LOCKS = {errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP}
 # Keeps the file of run.lock open, and so locked, until the process ends.
@@ -85,7 +97,7 @@ def check_folder() -> None:
         FOLDER.mkdir(parents=True, exist_ok=True)
         (FOLDER / "run.lock").open("a").close()
     except OSError as error:
-        if error.errno not in {errno.EACCES, errno.EPERM, errno.EROFS}:
+        if error.errno not in _NO_ACCESS:
             raise
         raise UserError(
             f"{FOLDER.parent.absolute()}: cannot be written: {error.strerror}: Snakemake keeps its "
@@ -100,18 +112,50 @@ def _hold_folder() -> None:
     Raises:
         UserError: another process holds the lock.
     """
-    me = f"process {os.getpid()} on {os.uname().nodename}, since {time.strftime('%F %H:%M:%S')}"
     # Open for reading, too: NFS requires it for a lock.
-    lock = (FOLDER / "run.lock").open("a+")
+    _hold(
+        (FOLDER / "run.lock").open("a+"), f"{Path.cwd()}: another snakemake runs here"
+    )
+
+
+def hold_results(results: Path) -> None:
+    """Lock the folder of the results for this process until the process ends.
+
+    The folder may be a link, and other clones may have the same one. If nothing can be written
+    there, as in somebody else's results, nothing is locked: the run cannot change them either.
+
+    Raises:
+        UserError: a run of another folder holds the lock.
+    """
+    path = results / RESULTS_LOCK
+    try:
+        results.mkdir(parents=True, exist_ok=True)
+        lock = path.open("a+")
+    except OSError as error:
+        if error.errno not in _NO_ACCESS:
+            raise
+        return
+    # Whoever may write the folder may lock it: the group of several users, too.
+    with suppress(PermissionError):
+        path.chmod(results.stat().st_mode & 0o666)
+    _hold(lock, f"{results.resolve()}: another snakemake makes these results")
+
+
+def _hold(lock: IO[str], refusal: str) -> None:
+    """Lock an open file until the process ends, and write into it which process this is.
+
+    Raises:
+        UserError: another process holds the lock. The message begins with ``refusal``.
+    """
     if not _locked(lock):
         lock.seek(0)
-        holder = lock.readline(200).strip() or "another process"
+        holder = lock.readline(_LONGEST_HOLDER).strip() or "another process"
         raise UserError(
-            f"{Path.cwd()}: another snakemake runs here ({holder}): wait until it ends, or end it "
-            "(Ctrl-C, or kill PROCESS)"
+            f"{refusal} ({holder}): wait until it ends, or end it (Ctrl-C, or kill PROCESS)"
         )
     lock.truncate(0)
-    lock.write(f"{me}\n")
+    me = f"process {os.getpid()} on {os.uname().nodename}, since {time.strftime('%F %H:%M:%S')}"
+    lock.write(f"{me}, in {Path.cwd()}\n")
     lock.flush()
     _held.append(lock)
 

@@ -16,6 +16,7 @@ from jinja2 import ChainableUndefined
 from convs2s.errors import failures_of_file
 from convs2s.files.checksums import sha256
 from convs2s.files.text import read_json
+from convs2s.files.whole import check_whole
 from convs2s.model_file import describe_model
 from convs2s.scoring.evaluation import BleuEvaluation, Evaluation, RougeEvaluation
 from convs2s.scoring.reports.layout import text_templates
@@ -41,8 +42,10 @@ def model_card(model: Path, name: str = "") -> str:
         name: the name of the file in the card, if it is not that of ``model``.
 
     Raises:
-        UserError: the model file, or a file beside it, is damaged.
+        UserError: the model file, or a file beside it that the card would repeat, is damaged or
+            was changed after it was written.
     """
+    check_whole(model)
     description = describe_model(model)
     training = description.training
     identity: Any = training.get("identity") or {}
@@ -119,12 +122,19 @@ def scored(model: Path) -> Iterator[tuple[str, Evaluation]]:
     They are read from the files TESTSET.DECODING.bleu.json and .rouge.json in the same folder, if
     these record the SHA-256 of the model file. Scores of rescored n-best lists are left out,
     because the lists are not translations of the model.
+
+    Raises:
+        UserError: a file of scores was changed after it was written, or has another form.
     """
     digest = sha256(model)
     for suffix, evaluation_class in EVALUATIONS.items():
         for path in sorted(model.parent.glob(f"*{suffix}")):
+            if ".rescored" in path.name:
+                continue
+            # A score whose checksum of the model is damaged would be left out without a word.
+            check_whole(path)
             # Search the bytes first: files of other models or programs need not be parsed.
-            if ".rescored" in path.name or digest.encode() not in path.read_bytes():
+            if digest.encode() not in path.read_bytes():
                 continue
             evaluation = read_evaluation(evaluation_class, path)
             checksums: Any = evaluation.manifest.get("sha256", {})
@@ -139,6 +149,7 @@ def _made_with(model: Path, identity: object) -> Mapping[str, object]:
     Return an empty mapping if there is no such file, or if it is the record of another training.
     """
     path = model.with_name("training.json")
+    check_whole(path)
     record = read_json(path) if path.is_file() else None
     match record:
         case {"manifest": dict(made)} if (made.get("identity") or {}) == identity:

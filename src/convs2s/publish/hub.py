@@ -6,30 +6,34 @@ only after its model has been read.
 """
 
 import hashlib
+import re
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 import yaml
 
 from convs2s.errors import UserError
+from convs2s.files.atomic import atomic_folder
 from convs2s.files.checksums import sha256
 from convs2s.files.text import write_json, write_lines
 from convs2s.model_file import FORMAT, ModelDescription, load_model, load_weights
 from convs2s.publish.card import model_card, scored
-from convs2s.publish.results import new_output
 
 if TYPE_CHECKING:
     from huggingface_hub import HfApi
 
 MODEL_NAME = "model.safetensors"
+CARD = "README.md"
+_CHECKSUM = re.compile("^- SHA-256: ([0-9a-f]{64})$", re.MULTILINE)  # in a card
 CODES = "bpe_codes.txt"
 VOCABULARIES = {side: f"vocabulary.{side}.txt" for side in ("source", "target")}
 # Errors of hf_xet, which downloads large files.
 _XET = RuntimeError, TimeoutError
-HUB_FILES = ("README.md", "config.json", MODEL_NAME, CODES, *VOCABULARIES.values())
+HUB_FILES = (CARD, "config.json", MODEL_NAME, CODES, *VOCABULARIES.values())
 """The names of all files in a folder for the Hub. Models without BPE have no file of codes."""
 
 USE = """
@@ -68,13 +72,13 @@ def export_hub(
     Raises:
         UserError: the file is not a model, or the folder exists.
     """
-    with new_output(folder) as staged:
+    with atomic_folder(folder) as staged:
         _, description = load_model(model)
         shutil.copyfile(model, staged / MODEL_NAME)
         _describe(description, staged)
         head = yaml.safe_dump(_front_matter(model, description, terms), sort_keys=False)
         readme = f"---\n{head}---\n\n{model_card(model, name=MODEL_NAME)}{USE}"
-        (staged / "README.md").write_text(readme, "utf-8")
+        (staged / CARD).write_text(readme, "utf-8")
 
 
 def export_onnx(model: Path, folder: Path) -> None:
@@ -88,7 +92,7 @@ def export_onnx(model: Path, folder: Path) -> None:
     from convs2s.models import onnx_graphs as graphs
     from convs2s.models.onnx_search import listing
 
-    with new_output(folder) as staged:
+    with atomic_folder(folder) as staged:
         # This checks the weights.
         load_model(model)
         arrays, description = load_weights(model)
@@ -187,7 +191,7 @@ def pull(
         UserError: the repository does not exist or has no model, the checksum of a file is not the
             one that the Hub states, the Hub does not answer, or the folder exists.
     """
-    with new_output(folder) as staged:
+    with atomic_folder(folder) as staged:
         with _hub_client(repository) as hub:
             info = hub.model_info(repository, revision=revision, files_metadata=True)
             files = {file.rfilename: file for file in info.siblings or ()}
@@ -230,9 +234,11 @@ def push(folder: Path, repository: str) -> str:
     none.
 
     Raises:
-        UserError: the model is missing or damaged, or the repository does not exist or refuses.
+        UserError: the model is missing or damaged, another file is not of this model, or the
+            repository does not exist or refuses.
     """
-    load_model(folder / MODEL_NAME)
+    _, description = load_model(folder / MODEL_NAME)
+    _check_described(description, folder)
     with _hub_client(repository) as hub:
         from huggingface_hub import CommitOperationAdd, CommitOperationDelete
 
@@ -246,6 +252,34 @@ def push(folder: Path, repository: str) -> str:
             repository, changes, commit_message="A model of convs2s"
         )
         return str(commit.commit_url)
+
+
+def _check_described(description: ModelDescription, folder: Path) -> None:
+    """Check that the files beside a model are those of this model.
+
+    The card may have been edited, but must not state the checksum of another model.
+
+    Raises:
+        UserError: a file differs from what the model file holds.
+    """
+    with TemporaryDirectory(prefix="convs2s-") as name:
+        made = Path(name)
+        _describe(description, made)
+        for path in made.iterdir():
+            given = folder / path.name
+            if given.is_file() and given.read_bytes() != path.read_bytes():
+                raise _of_another_model(given)
+    card = folder / CARD
+    stated = _CHECKSUM.search(card.read_text("utf-8")) if card.is_file() else None
+    if stated and stated[1] != sha256(folder / MODEL_NAME):
+        raise _of_another_model(card)
+
+
+def _of_another_model(path: Path) -> UserError:
+    return UserError(
+        f"{path}: is not of {MODEL_NAME} beside it: it was changed, or belongs to another model; "
+        "write a new folder by `convs2s export hub`"
+    )
 
 
 @contextmanager

@@ -15,14 +15,17 @@ from pathlib import Path
 
 from convs2s.errors import UserError
 from convs2s.files.atomic import (
+    atomic_folder,
     atomic_path,
+    refuse_existing,
     scratch_folder,
     sole_writer,
     whole_files,
     writing,
 )
-from convs2s.files.checksums import sha256
+from convs2s.files.checksums import check_noted_place, sha256
 from convs2s.files.text import read_lines, write_json, write_lines, write_text
+from convs2s.files.whole import check_whole
 from convs2s.publish.card import EVALUATIONS, model_card
 from convs2s.publish.crate import METADATA_FILE, Measurement, crate, read_measurement
 from convs2s.scoring.translations import read_translations
@@ -89,10 +92,10 @@ def export_results(
             decides whether that is allowed.
 
     Raises:
-        UserError: there are no scores, the output exists, or a file has changed or was removed
-            since it was scored.
+        UserError: there are no scores, the output exists, or a file was changed after it was
+            written, or was removed since it was scored.
     """
-    _refuse_existing(output)
+    refuse_existing(output)
     if output.suffix in (".tar", ".gz", ".tgz", ".bz2", ".xz", ".zst", ".7z"):
         raise UserError(f"{output}: name a new folder, or an archive NAME.zip")
     if not folder.is_dir():
@@ -100,6 +103,8 @@ def export_results(
             f"{folder}: no such folder: name a results folder, as results/demo_en_fr"
         )
     kept = list(_kept(folder))
+    for path in kept:
+        check_whole(path)
     scores = [path for path in kept if path.name.endswith(tuple(EVALUATIONS))]
     if not scores:
         raise UserError(
@@ -116,8 +121,11 @@ def export_results(
                 f"{path}: does not say what was scored: make it again with snakemake"
             )
     # This also changes the paths in the measurements, so it must come before they are used.
-    start = _find_start(folder, measured.values())
-    with new_output(output, as_zip=output.suffix == ".zip") as staged:
+    start = find_start(folder, measured.values())
+    for path in kept:
+        check_noted_place(path)
+    new_output = _new_archive if output.suffix == ".zip" else atomic_folder
+    with new_output(output) as staged:
         for path in {*kept, *_scored_files(measured, start)}:
             has_text = any(path.match(pattern) for pattern in WITH_TEXT)
             if with_text or not has_text:
@@ -142,27 +150,20 @@ def export_results(
 
 
 @contextmanager
-def new_output(output: Path, *, as_zip: bool = False) -> Iterator[Path]:
-    """Yield a temporary folder to fill. If the block succeeds, make it the output.
-
-    The folder is then renamed to ``output``, or packed as the archive ``output`` if ``as_zip``.
+def _new_archive(output: Path) -> Iterator[Path]:
+    """Yield a temporary folder to fill. If the block succeeds, pack it as the archive ``output``.
 
     Raises:
-        UserError: the output exists, before or after the block.
+        UserError: the output exists, before or after the block, or cannot be written.
     """
-    _refuse_existing(output)
     with sole_writer(output), writing(output), scratch_folder(output.parent) as scratch:
         # Another writer may have made it while this one was waiting.
-        _refuse_existing(output)
+        refuse_existing(output)
         staged = scratch / output.name
         staged.mkdir()
         yield staged
-        # Another program may have made it during the block.
-        _refuse_existing(output)
-        if as_zip:
-            _zip(staged, output)
-        else:
-            staged.rename(output)
+        refuse_existing(output)
+        _zip(staged, output)
 
 
 def _zip(folder: Path, output: Path) -> None:
@@ -172,11 +173,6 @@ def _zip(folder: Path, output: Path) -> None:
             member = zipfile.ZipInfo(file)
             member.external_attr = 0o644 << 16
             archive.writestr(member, (folder / file).read_bytes(), zipfile.ZIP_DEFLATED)
-
-
-def _refuse_existing(output: Path) -> None:
-    if output.exists():
-        raise UserError(f"{output}: exists already: remove it, or give another name")
 
 
 def _copy(path: Path, copy: Path) -> None:
@@ -198,7 +194,7 @@ def _kept(folder: Path) -> Iterator[Path]:
             yield path
 
 
-def _find_start(folder: Path, measured: Collection[Measurement]) -> Path:
+def find_start(folder: Path, measured: Collection[Measurement]) -> Path:
     """Return the folder in which the workflow ran, from which recorded paths start.
 
     It is a folder above the results folder. If a storage plugin has brought the files, the records

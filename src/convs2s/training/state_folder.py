@@ -180,7 +180,8 @@ class StateFolder:
                     with suppress(OSError):
                         _rewrite(lock, f"{owner}: {why}")
                     raise
-            lock.truncate(0)
+            with writing(self.parent):
+                lock.truncate(0)
 
     def write(
         self,

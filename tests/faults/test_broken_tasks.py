@@ -1,0 +1,129 @@
+"""A file of config/tasks that is not valid ends the commands that need its task, and no other."""
+
+from pathlib import Path
+
+import pytest
+
+from convs2s.cli.main import main
+from convs2s.config.load import load
+from convs2s.config.settings import Settings
+from convs2s.layout import Layout
+from convs2s.pipeline.plan import Plan
+from tests.conftest import Terminal
+from tests.support.refusals import refusal, rows, says
+from tests.support.user_task import TASK
+
+FILES = r"""
+mine.yaml => => mine.yaml: expected a mapping of keys to values
+mine.yaml => languages: {source: en => mine.yaml:2: did not find
+mine.yaml => description: a => mine.yaml: key 'languages' is missing
+mine.yaml => text: demo_en\n => mine.yaml: text: unknown task 'demo_en'
+mine.yaml => - a => mine.yaml: expected a mapping
+mine.yml => text: demo_en_fr => mine.yml: is not read: rename it to mine.yaml
+paper.yaml => text: demo_en_fr => paper.yaml: the results have a folder 'paper' of their own
+Mine.yaml => text: demo_en_fr => Mine.yaml: expected a name of lower-case letters
+"""
+
+
+@pytest.mark.parametrize(("file", "content", "words"), rows(FILES))
+def test_a_broken_task_is_warned_of_unless_it_is_needed(
+    copy: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    file: str,
+    content: str,
+    words: str,
+) -> None:
+    monkeypatch.chdir(copy)
+    (copy / "config/tasks" / file).write_text(content)
+    name = file.partition(".")[0]
+    main(["config", "--task", "demo_en_fr"])
+    warned = capsys.readouterr().err
+    says(warned, f"convs2s: warning: config/tasks/{words}", f"(left out: {name})")
+    with pytest.raises(SystemExit) as ended:
+        main(["config", "--task", name])
+    says(str(ended.value), f"convs2s: error: config/tasks/{words}")
+
+
+def broken(copy: Path, *names: str) -> Settings:
+    """The configuration with these tasks half written."""
+    for name in names:
+        (copy / f"config/tasks/{name}.yaml").write_text("description: mine\n")
+    return load(copy)
+
+
+def test_what_rests_on_a_broken_task_is_broken_too(copy: Path) -> None:
+    stated = "text: {}\nheadline: {{model: small, seeds: [1], tests: [mine]}}\n"
+    (copy / "config/tasks/own.yaml").write_text(TASK.replace("valid:", "vlid:"))
+    (copy / "config/tasks/of_own.yaml").write_text(stated.format("own"))
+    settings = broken(copy, "multi30k_en_de")
+    (first, second) = (str(settings.broken[name]) for name in ("own", "of_own"))
+    assert first == second
+    says(first, "config/tasks/own.yaml: ", "unknown key 'vlid'")
+    assert {"own", "of_own", "multi30k_en_de", "multi30k_en_de_word"} <= {
+        *settings.broken
+    }
+    assert "demo_en_fr" in settings.tasks
+
+
+COMMANDS = """
+demo => => runs
+results/demo_en_fr/bleu.txt --cores 2 => => runs
+results/multi30k_en_fr/bleu.txt => => runs
+results/mine/bleu.txt => => mine
+results/mine/dataset/train.arrow --until x => => mine
+of_module/results/mine/bleu.txt => => mine
+results/wmt14_en_de/vocabulary/codes => => wmt14_en_de
+evaluate => demo_en_fr => runs
+evaluate => demo_en_fr mine => mine
+results/demo_en_fr/bleu.txt => mine => runs
+module_prepare => mine => mine
+evaluate => => wmt14_en_de
+preflight => => wmt14_en_de
+paper => demo_en_fr => wmt14_en_de
+tables => => wmt14_en_de
+results/paper/table1.md => => wmt14_en_de
+results/shown/paper.claims.html => => wmt14_en_de
+"""
+
+
+@pytest.mark.parametrize(("command", "tasks", "ends"), rows(COMMANDS))
+def test_snakemake_needs_what_its_targets_need(
+    copy: Path, command: str, tasks: str, ends: str
+) -> None:
+    if tasks:
+        listed = ", ".join(tasks.split())
+        (copy / "config.local.yaml").write_text(f"tasks: [{listed}]\n")
+    settings = broken(copy, "mine", "wmt14_en_de")
+    layout = Layout("results", "results/downloads")
+    plan = Plan(settings, layout, "results/logs", lambda _: False, command.split())
+    if ends == "runs":
+        plan.check_tasks()
+        plan.check_files()
+        assert not {"mine", "wmt14_en_de"} & {*plan.tasks}
+    else:
+        says(refusal(plan.check_tasks), f"config/tasks/{ends}.yaml: key 'languages'")
+
+
+@pytest.mark.parametrize(
+    ("command", "name", "ends"),
+    [
+        ("train results/no --model small --output m", "mine", "results/no/"),
+        ("train results/mine --model small --output m", "mine", "tasks/mine.yaml"),
+        ("results no.jsonl --scale demo --output a.md", "mine", "no.jsonl"),
+        ("results no.jsonl --scale demo --output a.md", "demo_en_fr", "demo_en_fr.yam"),
+    ],
+)
+def test_commands_need_what_they_name(
+    copy: Path,
+    run: Terminal,
+    monkeypatch: pytest.MonkeyPatch,
+    command: str,
+    name: str,
+    ends: str,
+) -> None:
+    monkeypatch.chdir(copy)
+    broken(copy, name)
+    with pytest.raises(SystemExit, match="convs2s: error: ") as ended:
+        run(*command.split())
+    says(str(ended.value), ends)

@@ -1,0 +1,227 @@
+"""Results that have changed on the disk: nothing of them is published, and `verify` names each."""
+
+import re
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from convs2s.download.partial_file import Expected
+from convs2s.files.checksums import note_checksums, note_path, record_path, sha256
+from convs2s.publish.results import export_results
+from convs2s.publish.verify import known_downloads, verify
+from tests.conftest import Terminal
+from tests.support.refusals import refusal, rows, says
+
+RUN = "models/small/seed1"
+MODEL = f"{RUN}/model.safetensors"
+SCORE = f"{RUN}/test.beam5.bleu.json"
+ARCHIVE = "downloads/host/a.txt"
+
+
+@pytest.fixture
+def noted(results: Path) -> Path:
+    """The results of a task, with the notes that jobs leave and with a download."""
+    files = [path for path in results.rglob("[!.]*") if "state" not in path.parts]
+    note_checksums(files, results.parent)
+    download = results / ARCHIVE
+    download.parent.mkdir(parents=True)
+    download.write_text("one line\n")
+    record_path(download).write_text(f"{sha256(download)}  a.txt\n")
+    return results
+
+
+def change_a_digit(path: Path, after: bytes = b"") -> None:
+    """Change the last digit of a file, or the first one after some bytes."""
+    content = path.read_bytes()
+    places = [found.start() for found in re.finditer(rb"\d", content)]
+    place = places[-1]
+    if after:
+        start = content.index(after)
+        place = next(place for place in places if place > start)
+    other = b"1" if content[place : place + 1] != b"1" else b"2"
+    path.write_bytes(content[:place] + other + content[place + 1 :])
+
+
+COMMANDS = {
+    "card": f"card {MODEL}",
+    "hub": f"export hub {MODEL} out --license mit",
+    "onnx": f"export onnx {MODEL} out",
+    "folder": "export-results . out",
+    "archive": "export-results . out.zip",
+    "page": "results ledger.jsonl --scale demo --output out.md",
+}
+
+TAKEN = f"""
+card => {SCORE} => "score" => not the one in .test.beam5.bleu.json.sha256
+hub => {SCORE} => "score" => not the one in .test.beam5.bleu.json.sha256
+folder => {SCORE} => "score" => not the one in .test.beam5.bleu.json.sha256
+archive => {SCORE} => "score" => not the one in .test.beam5.bleu.json.sha256
+card => {SCORE} => model.safetensors => not the one in .test.beam5.bleu.json.sha256
+card => {RUN}/training.json => torch => not the one in .training.json.sha256
+card => {MODEL} => => damaged: its content does not match its digest
+hub => {MODEL} => => damaged: its content does not match its digest
+onnx => {MODEL} => => damaged: its content does not match its digest
+folder => {MODEL} => => has changed since models
+folder => {RUN}/history.jsonl => => not the one in .history.jsonl.sha256
+archive => models/small/settings.json => => not the one in .settings.json.sha256
+page => ledger.jsonl => => not the one in .ledger.jsonl.sha256
+"""
+
+
+@pytest.mark.parametrize(("command", "file", "after", "words"), rows(TAKEN))
+def test_nothing_that_was_changed_leaves_the_machine(
+    noted: Path,
+    run: Terminal,
+    monkeypatch: pytest.MonkeyPatch,
+    command: str,
+    file: str,
+    after: str,
+    words: str,
+) -> None:
+    monkeypatch.chdir(noted)
+    Path("ledger.jsonl").write_text("{}1\n")
+    note_checksums([Path("ledger.jsonl")], noted.parent)
+    change_a_digit(Path(file), after.encode())
+    with pytest.raises(SystemExit) as ended:
+        run(*COMMANDS[command].split())
+    says(str(ended.value), "convs2s: error: ", f"{file}: ", words)
+    assert not list(noted.glob("*out*"))
+
+
+def test_results_of_another_run_are_not_packed(noted: Path, tmp_path: Path) -> None:
+    shutil.copytree(noted / RUN, noted / "models/small/seed2")
+    said = refusal(export_results, noted, tmp_path / "out")
+    says(said, "seed2/", "belongs to another place", f"{RUN}/")
+
+
+def test_a_run_that_was_copied_elsewhere_has_its_card(
+    noted: Path, tmp_path: Path, run: Terminal
+) -> None:
+    """Its scores name the checksum of their model, so their place does not matter."""
+    (noted / RUN).rename(tmp_path / "mine")
+    assert "| test | 3 | beam5 |" in run("card", tmp_path / "mine/model.safetensors")
+
+
+def change(path: Path) -> None:
+    change_a_digit(path)
+
+
+def remove(path: Path) -> None:
+    path.unlink()
+
+
+def remove_note(path: Path) -> None:
+    note_path(path).unlink()
+
+
+def empty_note(path: Path) -> None:
+    note_path(path).write_bytes(b"")
+
+
+def cut(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[:-3])
+
+
+def copy_with_note(path: Path) -> None:
+    """Put a file in the place of another one, with the note."""
+    copy = path.with_name("test.beam4.txt")
+    copy.write_bytes(path.read_bytes())
+    note_path(copy).write_bytes(note_path(path).read_bytes())
+
+
+CHANGES: dict[str, Callable[[Path], None]] = {
+    "change": change,
+    "remove": remove,
+    "remove note": remove_note,
+    "empty note": empty_note,
+    "cut": cut,
+    "copy with note": copy_with_note,
+}
+
+FAULTS = f"""
+change => {SCORE} => {SCORE}: its SHA-256 is not the one in .test.beam5.bleu.json.sha256
+change => {MODEL} => {MODEL}: damaged: its content does not match its digest
+remove note => {SCORE} => {SCORE}: has no note .test.beam5.bleu.json.sha256
+remove note => {RUN}/training.json => {RUN}/training.json: has no note
+remove note => vocabulary/en.tsv => vocabulary/en.tsv: has no note
+empty note => vocabulary/en.tsv => vocabulary/.en.tsv.sha256: damaged: expected a SHA-256
+change => vocabulary/fr.tsv => vocabulary/fr.tsv: its SHA-256 is not the one
+remove => vocabulary/fr.tsv => vocabulary/fr.tsv: no such file, but its note
+change => {RUN}/test.beam5.txt => {RUN}/test.beam5.txt: its SHA-256 is not
+change => {RUN}/test.beam5.jsonl => {RUN}/test.beam5.jsonl: has changed since
+remove => {RUN}/test.beam5.jsonl => {RUN}/test.beam5.jsonl: no such file, but
+copy with note => {RUN}/test.beam5.txt => {RUN}/test.beam4.txt: belongs to another place
+cut => corpus/raw/test.source.zst => corpus/raw/test.source.zst: truncated
+change => dataset/train.arrow => dataset/train.arrow: damaged: its SHA-256
+cut => {ARCHIVE} => {ARCHIVE}: its SHA-256 is not the one in a.txt.sha256
+"""
+
+
+def faults_of(folder: Path) -> list[str]:
+    return [fault for _, said in verify(folder, {}) for fault in said]
+
+
+@pytest.mark.parametrize(("kind", "file", "words"), rows(FAULTS))
+def test_each_fault_is_named(noted: Path, kind: str, file: str, words: str) -> None:
+    CHANGES[kind](noted / file)
+    says("\n".join(faults_of(noted)), f"{noted}/{words}")
+
+
+def test_the_command_prints_each_fault_in_a_line(
+    noted: Path,
+    tmp_path: Path,
+    run: Terminal,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)  # where no configuration is
+    whole = re.fullmatch(
+        r"(\S+): whole: (\d+) files are as they [\w ]+\n", run("verify", noted)
+    )
+    assert whole
+    assert whole[1] == str(noted)
+    assert int(whole[2]) > 15
+    remove_note(noted / SCORE)
+    cut(noted / ARCHIVE)
+    with pytest.raises(
+        SystemExit, match=rf"{noted}: not whole: 2 faults in {whole[2]} "
+    ):
+        run("verify", noted)
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.partition(":")[0] for line in lines] == [
+        f"{noted}/{ARCHIVE}",
+        f"{noted}/{SCORE}",
+    ]
+    (tmp_path / "empty").mkdir()
+    for folder, words in (("no", "no such folder"), ("empty", "nothing is recorded")):
+        with pytest.raises(SystemExit, match=words):
+            run("verify", tmp_path / folder)
+
+
+def test_exported_results_are_verified_by_their_list(
+    noted: Path, tmp_path: Path
+) -> None:
+    exported = tmp_path / "exported"
+    export_results(noted, exported, with_text=False)
+    assert faults_of(exported) == []
+    change_a_digit(exported / "results/tiny" / SCORE)
+    (exported / "README.md").unlink()
+    said = faults_of(exported)
+    says("\n".join(said), "README.md: no such file", f"{SCORE}: its SHA-256 is not")
+    (exported / "SHA256SUMS").write_text("a list\n")
+    says("\n".join(faults_of(exported)), "SHA256SUMS:1: expected a SHA-256")
+
+
+def test_downloads_are_held_to_the_configuration(copy: Path, tmp_path: Path) -> None:
+    known = known_downloads(copy)
+    path, expected = next((path, one) for path, one in known.items() if one.size)
+    assert isinstance(expected, Expected)
+    assert path.is_relative_to(copy / "results/downloads")
+    path.parent.mkdir(parents=True)
+    path.write_bytes(b"short")
+    ((checked, (fault, *_)),) = verify(copy / "results", known)
+    assert checked == path
+    says(fault, f"has 5 bytes, expected {expected.size}", "config/downloads.yaml")
+    assert known_downloads(tmp_path / "results") == {}

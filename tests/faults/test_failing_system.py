@@ -1,0 +1,182 @@
+"""Failures of the system on any file: one line with the file and the remedy, and no traceback."""
+
+import errno
+import fcntl
+import io
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from convs2s.errors import UserError, failures_in_one_line, failures_of_file
+from convs2s.files.atomic import scratch_folder, whole_files
+from convs2s.files.checksums import note_checksums
+from convs2s.files.compressed import open_input
+from convs2s.files.locks import try_lock, wait_for_lock
+from convs2s.files.text import write_lines
+from convs2s.pipeline.job import job
+from tests.conftest import Terminal
+from tests.support.limits import open_files_of_at_most
+from tests.support.refusals import refusal, says
+
+REMEDIES = {
+    errno.EMFILE: ("Too many open files", "ulimit -n"),
+    errno.ENFILE: ("Too many open files in system", "end other programs"),
+    errno.ESTALE: ("Stale file handle", "mount the folder again"),
+    errno.ENOLCK: ("No locks available", "lockd"),
+    errno.EIO: ("Input/output error", "the disk fails"),
+    errno.ENOSPC: ("No space left on device", "make room"),
+    errno.EDQUOT: ("Disk quota exceeded", "make room"),
+    errno.EROFS: ("Read-only file system", "for writing"),
+    errno.ENOTCONN: ("Transport endpoint is not connected", "mount the folder again"),
+}
+
+
+def failing(number: int) -> Callable[..., None]:
+    """A call of the system that fails, and names no file, as `write` and `close` do not."""
+
+    def fail(*_: object, **__: object) -> None:
+        raise OSError(number, os.strerror(number))
+
+    return fail
+
+
+class FailingText(io.StringIO):
+    """A text file of which one method fails."""
+
+    def __init__(self, method: str, number: int) -> None:
+        super().__init__()
+        setattr(self, method, failing(number))
+
+
+@pytest.mark.parametrize("number", REMEDIES)
+@pytest.mark.parametrize(
+    "call", ["open", "write", "close", "fsync", "replace", "mkdir"]
+)
+def test_an_output_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: str, number: int
+) -> None:
+    output = tmp_path / "out.txt"
+    output.write_text("before\n")
+    if call == "open":
+        monkeypatch.setattr("convs2s.files.text.open_text", failing(number))
+    elif call in ("write", "close"):
+        stream = FailingText(call, number)
+        monkeypatch.setattr("convs2s.files.text.open_text", lambda _: stream)
+    else:
+        monkeypatch.setattr(os, call, failing(number))
+    message = refusal(write_lines, output, ["a"])
+    says(message, f"{output}: cannot be written: ", *REMEDIES[number], "is kept; ")
+    monkeypatch.undo()
+    assert output.read_text() == "before\n"
+    assert [path.name for path in tmp_path.iterdir()] == ["out.txt"]
+
+
+@pytest.mark.parametrize("number", REMEDIES)
+def test_what_is_read_noted_or_locked_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    path = tmp_path / "a.json"
+    path.write_text("{}")
+    words = REMEDIES[number]
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fsync", failing(number))
+        says(refusal(note_checksums, [path], None), ".a.json.sha256: cannot be", *words)
+    with monkeypatch.context() as patch:
+        patch.setattr("convs2s.files.compressed._InputFile", failing(number))
+        says(refusal(open_input, path), f"{path}: cannot be read: ", *words)
+    with pytest.raises(UserError) as raised, failures_of_file("a.json", "not JSON"):
+        failing(number)()
+    says(str(raised.value), "a.json: cannot be read: ", *words)
+    monkeypatch.setattr(fcntl, "flock", failing(number))
+    for take_lock in (try_lock, wait_for_lock):
+        with (
+            pytest.raises(SystemExit) as ended,
+            failures_in_one_line(),
+            path.open() as file,
+        ):
+            take_lock(file)
+        says(str(ended.value), f"error: {path}: cannot be used: ", *words)
+
+
+def test_the_folder_where_a_command_was_typed_has_its_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The path of a relative output's folder is `.`, as is that of its temporary folder."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(os, "fsync", failing(errno.ENOSPC))
+    with scratch_folder(Path()) as scratch:
+        for path in (Path("a"), scratch / "a", Path(scratch.name, "a")):
+            says(refusal(write_lines, path, []), "a: cannot be written: No space left")
+    with pytest.raises(SystemExit) as ended, failures_in_one_line():
+        raise OSError(errno.ESTALE, "Stale file handle", ".")
+    says(str(ended.value), f"error: {tmp_path}: cannot be used: Stale file handle; ")
+
+
+@pytest.mark.parametrize("number", REMEDIES)
+def test_a_folder_that_cannot_be_listed_is_not_passed_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    """Its files would be missing from an archive, without a word."""
+    (tmp_path / "a").mkdir()
+    scandir = os.scandir
+
+    def fail(path: str) -> Iterator[os.DirEntry[str]]:
+        if path.endswith("a"):
+            raise OSError(number, os.strerror(number), path)
+        return scandir(path)
+
+    monkeypatch.setattr(os, "scandir", fail)
+    with pytest.raises(SystemExit) as ended, failures_in_one_line():
+        list(whole_files(tmp_path))
+    says(str(ended.value), f"error: {tmp_path}/a: cannot be used: ", *REMEDIES[number])
+
+
+def stale(path: object, *_: object, **__: object) -> None:
+    raise OSError(errno.ESTALE, os.strerror(errno.ESTALE), str(path))
+
+
+def work(log: Path) -> None:
+    with job(SimpleNamespace(log=[str(log)], input=[], output=[])):
+        stale("data/a.en")
+
+
+@pytest.mark.parametrize("named", ["logs", "data/a.en"])
+def test_a_job_ends_in_one_line(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+    named: str,
+) -> None:
+    log = tmp_path / "logs/a.log"
+    if named == "logs":
+        monkeypatch.setattr(Path, "mkdir", stale)
+    with pytest.raises(SystemExit) as ended:
+        work(log)
+    said = f"{ended.value}\n{capfd.readouterr().err}"
+    line = f"{named}: cannot be used: Stale file handle; "
+    says(said, "error: ", line, "mount the folder again")
+    assert "Traceback" not in said
+    if named != "logs":
+        assert log.read_text().count("error: ") == 1
+        says(log.read_text(), f"error: {line}")
+
+
+def test_a_command_may_open_any_number_of_files(
+    results: Path, tmp_path: Path, run: Terminal
+) -> None:
+    """Whichever open fails, the command ends in one line, and leaves nothing."""
+    run("export-results", results, tmp_path / "first")  # imports all that it needs
+    failed = 0
+    for number in range(1, 30, 4):
+        output = tmp_path / f"out{number}"
+        try:
+            with open_files_of_at_most(number):
+                run("export-results", results, output)
+        except SystemExit as ended:
+            failed += 1
+            says(str(ended), "convs2s: error: ", "Too many open files", "ulimit -n")
+            assert not list(tmp_path.glob(f"*{output.name}"))
+    assert 0 < failed < 8
