@@ -1,7 +1,8 @@
 # The workflow and all that it runs on (docs/container.md).
 #   docker build -t convs2s .                            for CPUs
 #   docker build -t convs2s --build-arg TORCH=cuda .     for GPUs of NVIDIA too
-FROM python:3.11-slim
+# The digest is that of python:3.11.16-slim; docs/container.md says how to renew it.
+FROM python:3.11-slim@sha256:9c900dea9e8fb7e16277c179b555cc72d29a352dbc33cff48ad5a0412fd5bfc7
 
 ARG TORCH=cpu
 

@@ -17,7 +17,8 @@ INSTALLED := $(VENV)/.installed
 # What tells an environment that make itself has made, and may start over, from one made by hand.
 MADE := $(VENV)/.made_by_make
 # What runs in a recipe finds the environment's programs first, as after `activate`.
-IN_VENV := PATH="$(CURDIR)/$(VENV)/bin:$$PATH"
+# By the shell's own name of the folder: in one that make writes, the shell would read $, " and `.
+IN_VENV := PATH="$$PWD/$(VENV)/bin:$$PATH"
 # One process for each core and one more, each with the tests of a file (tests/support/sharing_out.py). A process
 # that a test has ended is not replaced: xdist would wait for ever. To see the output of a test as it runs:
 # make test IN_PROCESSES=
@@ -85,7 +86,7 @@ test-lowest: $(INSTALLED)
 	@$(IN_VENV) uv venv --quiet --clear --python $(VENV)/bin/python $(LOWEST)
 	@$(IN_VENV) uv pip install --quiet --python $(LOWEST)/bin/python --resolution lowest-direct \
 	    $(if $(filter cpu,$(TORCH)),--torch-backend cpu) -e '.[$(EXTRAS)]'
-	@PATH="$(CURDIR)/$(LOWEST)/bin:$$PATH" python -m pytest -q $(IN_PROCESSES) -m "not slow and not gpu" \
+	@PATH="$$PWD/$(LOWEST)/bin:$$PATH" python -m pytest -q $(IN_PROCESSES) -m "not slow and not gpu" \
 	    tests/reference tests/invariants tests/learning tests/contract tests/faults
 
 test-all: $(INSTALLED)

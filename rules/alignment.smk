@@ -15,7 +15,7 @@ rule align_words:
     wildcard_constraints:
         task=alternatives(OWN_TEXT),
     conda:
-        "../envs/text.yaml"
+        environment("text")
     resources:
         # Memory and time are those for 5 million pairs (config/costs.yaml).
         mem_mb=memory(16000),
@@ -43,7 +43,7 @@ rule build_dictionary:
     wildcard_constraints:
         task=alternatives(OWN_TEXT),
     conda:
-        "../envs/text.yaml"
+        environment("text")
     resources:
         mem_mb=memory(8000),
         runtime=minutes(20, large=120),

@@ -80,6 +80,18 @@ onstart:
         hold_results(Path(rules.write_ledger.output[0]).parents[1])
 
 
+def environment(name):
+    """Return the file of a rule's conda environment, relative to the file of the rule.
+
+    Snakemake makes its path absolute, and then takes braces in it for wildcards. If the folder of the
+    workflow has braces in its path, this is the absolute path with doubled braces.
+    """
+    folder = str(ROOT).replace("{", "{{").replace("}", "}}")
+    if IS_FROM_GIT or folder == str(ROOT):
+        return f"../envs/{name}.yaml"
+    return f"{folder}/envs/{name}.yaml"
+
+
 def tries(rule):
     """Return a param that changes when a try of the rule's job fails (convs2s.pipeline.tries).
 

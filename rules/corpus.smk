@@ -36,7 +36,7 @@ rule extract_corpus:
     group:
         "text"
     conda:
-        "../envs/text.yaml"
+        environment("text")
     resources:
         mem_mb=memory(2000),
         runtime=minutes(10, large=60),
@@ -63,7 +63,7 @@ rule extract_reference:
     group:
         "text"
     conda:
-        "../envs/text.yaml"
+        environment("text")
     resources:
         mem_mb=memory(2000),
         runtime=minutes(10, large=60),
@@ -93,7 +93,7 @@ rule prepare_training_text:
     group:
         "text"
     conda:
-        "../envs/text.yaml"
+        environment("text")
     resources:
         mem_mb=memory(4000),
         runtime=minutes(60),
@@ -122,7 +122,7 @@ rule split_training_text:
     wildcard_constraints:
         task=alternatives(LARGE),
     conda:
-        "../envs/text.yaml"
+        environment("text")
     resources:
         mem_mb=memory(4000),
         runtime=minutes(480),
@@ -152,7 +152,7 @@ rule tokenize_and_filter_part:
     group:
         "parts"
     conda:
-        "../envs/text.yaml"
+        environment("text")
     resources:
         mem_mb=memory(2000),
         runtime=minutes(240),
@@ -182,7 +182,7 @@ rule join_training_text:
     wildcard_constraints:
         task=alternatives(LARGE),
     conda:
-        "../envs/text.yaml"
+        environment("text")
     resources:
         mem_mb=memory(2000),
         runtime=minutes(120),
@@ -211,7 +211,7 @@ rule tokenize_and_filter_validation:
     group:
         "text"
     conda:
-        "../envs/text.yaml"
+        environment("text")
     resources:
         mem_mb=memory(2000),
         runtime=minutes(10, large=60),
@@ -239,7 +239,7 @@ rule count_pairs:
         task=alternatives(OWN_TEXT),
     localrule: True
     conda:
-        "../envs/text.yaml"
+        environment("text")
     params:
         code=code("count_pairs"),
         # The task's keys `clean` and `paper_pairs` (number of pairs in the paper), and the scale's
@@ -265,7 +265,7 @@ rule tokenize_file:
     group:
         "text"
     conda:
-        "../envs/text.yaml"
+        environment("text")
     resources:
         mem_mb=memory(2000),
         runtime=minutes(10),
@@ -292,7 +292,7 @@ rule write_title_corpus:
     wildcard_constraints:
         task=alternatives(name for name, task in tasks.items() if task.titles),
     conda:
-        "../envs/text.yaml"
+        environment("text")
     resources:
         mem_mb=memory(4000),
         runtime=minutes(60),
@@ -318,7 +318,7 @@ rule learn_truecaser:
     group:
         "text"
     conda:
-        "../envs/text.yaml"
+        environment("text")
     resources:
         mem_mb=memory(8000),
         runtime=minutes(20, large=120),
@@ -344,7 +344,7 @@ rule truecase_file:
     group:
         "text"
     conda:
-        "../envs/text.yaml"
+        environment("text")
     resources:
         mem_mb=memory(4000),
         runtime=minutes(20, large=120),

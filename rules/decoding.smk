@@ -19,7 +19,7 @@ rule decode_test_set:
     group:
         "translate"
     conda:
-        "../envs/train.yaml"
+        environment("train")
     threads: lambda w: options.cores or settings.models[w.model].training.threads
     resources:
         mem_mb=memory_of_models,
@@ -48,7 +48,7 @@ rule time_decoding:
     benchmark:
         "<benchmarks>/{task}/{model}/{run}/{testset}.{decoding}.{device}.speed.tsv"
     conda:
-        "../envs/train.yaml"
+        environment("train")
     # All cores of this machine, so that no other job disturbs the measurement. The profiles of
     # clusters set 4 instead.
     threads: lambda w: options.cores or os.cpu_count()

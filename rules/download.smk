@@ -23,7 +23,7 @@ rule download_file:
         host="(?!(demo|titles)/)[^/]+",
     localrule: True
     conda:
-        "../envs/text.yaml"
+        environment("text")
     params:
         tries=tries("download_file"),
         # Address, size, sha256 and md5 from config/downloads.yaml and the scale. If one of them
@@ -46,7 +46,7 @@ rule write_demo_corpus:
         "<benchmarks>/download/demo.tsv"
     localrule: True
     conda:
-        "../envs/text.yaml"
+        environment("text")
     params:
         code=code("write_demo_corpus"),
     script:
@@ -65,7 +65,7 @@ rule write_mirror:
         "<benchmarks>/download/mirror.tsv"
     localrule: True
     conda:
-        "../envs/text.yaml"
+        environment("text")
     params:
         code=code("write_mirror"),
     script:

@@ -27,7 +27,7 @@ rule plot_bleu_by_layers:
         table="figure2",
     localrule: True
     conda:
-        "../envs/plot.yaml"
+        environment("plot")
     params:
         code=code("plot_bleu_by_layers"),
         shown=lambda w: plan.contents(w.table),
@@ -56,7 +56,7 @@ rule attend_to_example:
     group:
         "translate"
     conda:
-        "../envs/train.yaml"
+        environment("train")
     resources:
         mem_mb=memory(4000),
         runtime=minutes(10),
@@ -92,7 +92,7 @@ rule plot_example:
         "<benchmarks>/paper/plot_example.tsv"
     localrule: True
     conda:
-        "../envs/plot.yaml"
+        environment("plot")
     params:
         code=code("plot_example"),
     script:
@@ -112,7 +112,7 @@ rule project_phrases:
     group:
         "translate"
     conda:
-        "../envs/train.yaml"
+        environment("train")
     resources:
         mem_mb=memory(4000),
         runtime=minutes(10),
@@ -147,7 +147,7 @@ rule plot_phrase_states:
         "<benchmarks>/paper/plot_phrase_states.tsv"
     localrule: True
     conda:
-        "../envs/plot.yaml"
+        environment("plot")
     params:
         code=code("plot_phrase_states"),
     script:
@@ -179,7 +179,7 @@ rule plot_bleu_by_length:
         "<benchmarks>/paper/plot_bleu_by_length.tsv"
     localrule: True
     conda:
-        "../envs/plot.yaml"
+        environment("plot")
     params:
         code=code("plot_bleu_by_length"),
         # The legend: model, run and decoding of the system, and the name of the list.
@@ -207,7 +207,7 @@ rule plot_learning_curve:
         "<benchmarks>/{task}/{model}/{run}/curve.tsv"
     localrule: True
     conda:
-        "../envs/plot.yaml"
+        environment("plot")
     params:
         code=code("plot_learning_curve"),
         heading=heading_of_plot,
@@ -241,7 +241,7 @@ rule plot_attention:
     benchmark:
         "<benchmarks>/{task}/{model}/{run}/{testset}.{decoding}.attention.tsv"
     conda:
-        "../envs/train.yaml"
+        environment("train")
     resources:
         mem_mb=memory(4000),
         runtime=minutes(10),

@@ -55,7 +55,7 @@ rule write_table:
         table=alternatives(name for name in plan.cells if "figure" not in name),
     localrule: True
     conda:
-        "../envs/plot.yaml"
+        environment("plot")
     params:
         code=code("write_table"),
         shown=lambda w: plan.contents(w.table),
@@ -78,7 +78,7 @@ rule write_figure_table:
         table=alternatives(name for name in plan.cells if "figure" in name),
     localrule: True
     conda:
-        "../envs/plot.yaml"
+        environment("plot")
     params:
         code=code("write_table", "write_figure_table"),
         shown=lambda w: plan.contents(w.table),
@@ -99,7 +99,7 @@ rule write_ledger:
         "<benchmarks>/paper/ledger.tsv"
     localrule: True
     conda:
-        "../envs/score.yaml"
+        environment("score")
     params:
         code=code("write_ledger"),
         # Not read by the script. Changes of these two make the job run again.
@@ -121,7 +121,7 @@ rule write_claims:
         "<benchmarks>/paper/claims.tsv"
     localrule: True
     conda:
-        "../envs/plot.yaml"
+        environment("plot")
     params:
         code=code("write_claims"),
         # The script reads the configuration itself. With these three params it runs again after a
@@ -148,7 +148,7 @@ rule write_costs:
         "<benchmarks>/paper/costs.tsv"
     localrule: True
     conda:
-        "../envs/plot.yaml"
+        environment("plot")
     params:
         code=code("write_costs"),
         page=lambda w: layout.paper("costs"),
@@ -184,7 +184,7 @@ rule write_report:
         "<benchmarks>/paper/report.tsv"
     localrule: True
     conda:
-        "../envs/plot.yaml"
+        environment("plot")
     params:
         code=code("write_report"),
         shown=lambda w: {name: plan.contents(name) for name in plan.cells},
@@ -211,7 +211,7 @@ rule show_in_report:
         page=alternatives([*plan.cells, "claims", "costs"]),
     localrule: True
     conda:
-        "../envs/plot.yaml"
+        environment("plot")
     params:
         code=code("show_in_report"),
     script:
@@ -227,7 +227,7 @@ rule preflight:
     retries: 0  # a run that does not fit now will not fit at a second try
     localrule: True
     conda:
-        "../envs/plot.yaml"
+        environment("plot")
     params:
         tasks=plan.tasks,
         # The cells of the papers' tables. None if config.yaml names tasks: then only the headlines

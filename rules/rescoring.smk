@@ -21,7 +21,7 @@ rule list_n_best:
     group:
         "translate"
     conda:
-        "../envs/train.yaml"
+        environment("train")
     threads: lambda w: options.cores or settings.models[w.model].training.threads
     resources:
         mem_mb=memory_of_models,
@@ -53,7 +53,7 @@ rule score_n_best:
     group:
         "translate"
     conda:
-        "../envs/train.yaml"
+        environment("train")
     threads: lambda w: options.cores or settings.models[w.scorer].training.threads
     resources:
         mem_mb=memory_of_models,
@@ -84,7 +84,7 @@ rule rescore_n_best:
     group:
         "translate"
     conda:
-        "../envs/score.yaml"
+        environment("score")
     resources:
         mem_mb=memory(2000),
         runtime=minutes(20),
@@ -122,7 +122,7 @@ rule score_baseline_list:
     group:
         "translate"
     conda:
-        "../envs/train.yaml"
+        environment("train")
     threads: lambda w: options.cores or settings.models[w.model].training.threads
     resources:
         mem_mb=memory_of_models,
@@ -154,7 +154,7 @@ rule rescore_baseline_list:
     group:
         "translate"
     conda:
-        "../envs/score.yaml"
+        environment("score")
     resources:
         mem_mb=memory(2000),
         runtime=minutes(20),
@@ -188,7 +188,7 @@ rule tune_length_penalty:
     group:
         "translate"
     conda:
-        "../envs/score.yaml"
+        environment("score")
     resources:
         mem_mb=memory(2000),
         runtime=minutes(20),
@@ -221,7 +221,7 @@ rule plot_length_penalty:
         "<benchmarks>/{task}/{model}/{run}/{testset}.{decoding}.plot_length_penalty.tsv"
     localrule: True
     conda:
-        "../envs/plot.yaml"
+        environment("plot")
     params:
         code=code("plot_length_penalty"),
         heading=heading_of_plot,

@@ -19,7 +19,7 @@ rule evaluate_bleu:
     group:
         "translate"
     conda:
-        "../envs/score.yaml"
+        environment("score")
     resources:
         mem_mb=memory(2000),
         runtime=minutes(10),
@@ -50,7 +50,7 @@ rule measure_perplexity:
     group:
         "translate"
     conda:
-        "../envs/train.yaml"
+        environment("train")
     threads: lambda w: options.cores or settings.models[w.model].training.threads
     resources:
         mem_mb=memory_of_models,
@@ -87,7 +87,7 @@ rule evaluate_rouge:
     group:
         "translate"
     conda:
-        "../envs/score.yaml"
+        environment("score")
     resources:
         mem_mb=memory(2000),
         runtime=minutes(20),
@@ -121,7 +121,7 @@ rule summarize_runs:
         "<benchmarks>/{task}/summarize_{metric}.tsv"
     localrule: True
     conda:
-        "../envs/score.yaml"
+        environment("score")
     params:
         code=code("summarize_runs"),
         tests=lambda w: list(tasks[w.task].headline.tests),
@@ -153,7 +153,7 @@ rule compare_models:
     benchmark:
         "<benchmarks>/{task}/compare/{testset}.{decoding}.{baseline}-vs-{system}.tsv"
     conda:
-        "../envs/score.yaml"
+        environment("score")
     resources:
         mem_mb=memory(4000),
         runtime=minutes(60),
@@ -184,7 +184,7 @@ rule write_examples:
         "<benchmarks>/{task}/write_examples.tsv"
     localrule: True
     conda:
-        "../envs/score.yaml"
+        environment("score")
     params:
         code=code("write_examples"),
     script:

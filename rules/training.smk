@@ -38,7 +38,7 @@ rule write_model_settings:
         "<benchmarks>/{task}/{model}/settings.tsv"
     localrule: True
     conda:
-        "../envs/text.yaml"
+        environment("text")
     params:
         tries=tries("write_model_settings"),
         # The model's section in config/models.yaml, without the keys that change no result
@@ -93,7 +93,7 @@ rule train_model:
     benchmark:
         "<benchmarks>/{task}/{model}/seed{seed}/train.tsv"
     conda:
-        "../envs/train.yaml"
+        environment("train")
     threads: lambda w: max(1, GPUS) * (options.cores or settings.models[w.model].training.threads)
     resources:
         **NODES,
@@ -136,7 +136,7 @@ rule measure_training_speed:
         "<benchmarks>/{task}/{model}/{run}/training.speed.tsv"
     localrule: True
     conda:
-        "../envs/score.yaml"
+        environment("score")
     params:
         code=code("measure_training_speed"),
         run=run_header,
@@ -160,7 +160,7 @@ rule import_released:
     wildcard_constraints:
         task=alternatives(name for name, task in tasks.items() if task.released),
     conda:
-        "../envs/train.yaml"
+        environment("train")
     resources:
         mem_mb=memory(8000),
         runtime=minutes(30),

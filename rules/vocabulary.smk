@@ -25,7 +25,7 @@ rule count_words:
     group:
         "text"
     conda:
-        "../envs/text.yaml"
+        environment("text")
     resources:
         mem_mb=memory(2000),
         runtime=minutes(20, large=120),
@@ -55,7 +55,7 @@ rule learn_bpe:
     group:
         "vocabulary"
     conda:
-        "../envs/text.yaml"
+        environment("text")
     resources:
         # subword-nmt took 214 bytes of memory for each byte of the compressed tables of words
         # (docs/notes/2026-11-21-preparation.md).
@@ -84,7 +84,7 @@ rule build_vocabulary:
     group:
         "vocabulary"
     conda:
-        "../envs/text.yaml"
+        environment("text")
     resources:
         mem_mb=memory(8000),
         runtime=minutes(10, large=120),
@@ -113,7 +113,7 @@ rule take_codes:
     wildcard_constraints:
         task=alternatives(TAKES_VOCABULARY),
     conda:
-        "../envs/train.yaml"
+        environment("train")
     resources:
         mem_mb=memory(4000),
         runtime=minutes(10),
@@ -139,7 +139,7 @@ rule take_vocabulary:
     wildcard_constraints:
         task=alternatives(TAKES_VOCABULARY),
     conda:
-        "../envs/train.yaml"
+        environment("train")
     resources:
         mem_mb=memory(8000),
         runtime=minutes(10, large=120),
@@ -175,7 +175,7 @@ rule binarize:
     group:
         "vocabulary"
     conda:
-        "../envs/text.yaml"
+        environment("text")
     resources:
         mem_mb=memory(4000),
         runtime=minutes(20, large=240),
@@ -202,7 +202,7 @@ rule count_dataset:
         "<benchmarks>/{task}/count_dataset.tsv"
     localrule: True
     conda:
-        "../envs/text.yaml"
+        environment("text")
     params:
         code=code("count_dataset"),
         most_tokens=lambda w: tasks[w.task].clean.tokens,

@@ -22,6 +22,7 @@ from convs2s.model_file import load_model, save_model
 from tests.conftest import Terminal
 from tests.support import tiny
 from tests.support.golden import DATA
+from tests.support.refusals import says
 
 
 def leaves(parser: argparse.ArgumentParser, name: str) -> Iterator[tuple[str, str]]:
@@ -40,6 +41,36 @@ def test_the_help_of_a_command_has_an_example_and_its_exit_codes(
     shown = text.partition("\nexamples:\n")[2]
     assert re.search(rf"^  .*\b{command} ", shown, re.MULTILINE), text
     assert "exit codes: 0 done; 1 an error" in shown
+
+
+@pytest.mark.parametrize(
+    ("typed", "listed"),
+    [
+        ("", ["convs2s translate model.safetensors", "completion", "exit codes: "]),
+        ("score", ["usage: convs2s score", "rouge", "oracle"]),
+        ("import", ["usage: convs2s import", "fairseq"]),
+        ("export", ["usage: convs2s export", "onnx"]),
+    ],
+)
+def test_who_names_no_command_is_shown_which_there_are(
+    capsys: pytest.CaptureFixture[str], typed: str, listed: list[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(typed.split())
+    said = capsys.readouterr()
+    says(said.out, *listed)
+    assert (ended.value.code, said.err) == (2, "")
+
+
+@pytest.mark.parametrize("typed", ["--helo", "score --nothing"])
+def test_an_option_alone_is_no_command(
+    capsys: pytest.CaptureFixture[str], typed: str
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(typed.split())
+    said = capsys.readouterr()
+    assert (ended.value.code, said.out) == (2, "")
+    says(said.err, "error: the following arguments are required: ")
 
 
 def test_every_example_is_understood() -> None:

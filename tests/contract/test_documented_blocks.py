@@ -27,6 +27,7 @@ ELSEWHERE = {
     "pip install -c constraints.txt -e '.[hub]'": "tests/contract/test_hub_folder.py",
     "pip install -c constraints.txt -e '.[serve]'": "tests/contract/test_server.py",
     "import convs2s": "tests/contract/test_python_api.py",
+    "import pickle": "tests/contract/test_python_api.py",
     "right, wrong = translator.score(": "tests/contract/test_python_api.py",
     "rule all:": "tests/workflow/test_deployment.py",
     "pip install snakedeploy": "tests/workflow/test_deployment.py",

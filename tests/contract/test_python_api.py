@@ -1,10 +1,13 @@
 """``convs2s.Translator``: what a notebook does with a model, beside what the command says."""
 
 import ast
+import copy
 import json
+import pickle
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -88,6 +91,53 @@ def test_a_translations_score_is_that_of_its_pair(
     assert translator.score([]) == []
 
 
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {},
+        {"pretokenized": True, "threads": 1},
+        {"ensemble": "log_probabilities"},
+        {"precision": "int8"},
+    ],
+)
+def test_a_pickle_is_opened_with_the_same_files_and_settings(
+    model: Path,
+    sharp: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    settings: dict[str, Any],
+) -> None:
+    monkeypatch.chdir(model.parent)
+    files = [model.name, str(sharp)] if "ensemble" in settings else sharp
+    first = Translator.load(files, device="cpu", **settings)
+    pairs = [("w1", "w2 w3")]
+    first.score(pairs)
+    monkeypatch.chdir(tmp_path)
+    pickled = pickle.dumps(first)
+    assert len(pickled) < 2000
+    again = pickle.loads(pickled)
+    assert repr(again) == repr(first)
+    assert again.translate(TEXTS) == first.translate(TEXTS)
+    assert again.score(pairs) == first.score(pairs)
+    assert pickle.dumps(again) == pickled
+
+
+def test_a_copy_is_the_translator_itself(translator: Translator) -> None:
+    held = {"by name": [translator]}
+    assert copy.deepcopy(held)["by name"][0] is translator
+    assert copy.copy(translator) is translator
+
+
+def test_another_process_opens_the_model(translator: Translator) -> None:
+    text = pickle.dumps(translator.translate).hex()
+    program = f"import pickle; print(pickle.loads(bytes.fromhex('{text}'))(['w1 w2'])[0].text)"
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, encoding="utf-8"
+    )
+    (here,) = translator.translate(["w1 w2"])
+    assert done.stdout == f"{here.text}\n", done.stderr
+
+
 def test_the_package_reads_nothing_before_it_is_asked_for() -> None:
     program = "import sys; old = set(sys.modules); import convs2s; print(*(set(sys.modules) - old))"
     done = subprocess.run(
@@ -116,7 +166,7 @@ def test_what_the_page_says_runs(
     (tmp_path / "model.safetensors").write_bytes(model.read_bytes())
     monkeypatch.chdir(tmp_path)
     blocks = fenced(root / "docs/python.md", "python")
-    assert len(blocks) == 3
+    assert len(blocks) == 4
     names: dict[str, object] = {}
     for block in blocks:
         exec(block, names)

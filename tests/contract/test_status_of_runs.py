@@ -184,6 +184,7 @@ def test_a_jobs_end_is_in_its_log(
     tmp_path: Path, work: str, condition: str, last: str
 ) -> None:
     name = "tiny/small/seed1/test.greedy.decode"
+    (tmp_path / "tiny").mkdir()
     command = job_command(tmp_path / f"logs/{name}.log", work)
     done = subprocess.run(command, check=False, capture_output=True, text=True)
     (one,) = status(tmp_path).jobs
@@ -226,8 +227,43 @@ def test_a_training_that_failed_before_its_states(
     log = tmp_path / "logs/tiny/small/seed1/train.log"
     log.parent.mkdir(parents=True)
     log.write_text(text)
+    (tmp_path / "tiny").mkdir()
     (one,) = status(tmp_path).trainings
     assert (one.name, one.condition, one.why) == ("tiny/small/seed1", condition, why)
+
+
+def test_a_task_that_was_removed_is_forgotten(tmp_path: Path) -> None:
+    """Its logs stay. The folder of downloads and that of the papers' tables are no tasks."""
+    failed = "2026-11-29 17:00:00, process 7 on here\nerror: a.en:3: bad\n"
+    for name in (
+        "logs/mine/small/seed1/train",
+        "logs/mine/extract_corpus/train",
+        "scales/demo/logs/mine/binarize",
+        "logs/kept/binarize",
+        "logs/download/host/a.tgz",
+        "logs/paper/table1",
+        "logs/shown/table1",
+        "logs/preflight",
+    ):
+        log = tmp_path / f"{name}.log"
+        log.parent.mkdir(parents=True, exist_ok=True)
+        log.write_text(failed)
+    (tmp_path / "kept").mkdir()
+
+    def names() -> set[str]:
+        found = status(tmp_path)
+        trainings = {one.name for one in found.trainings}
+        return trainings | {one.name for one in found.jobs}
+
+    others = {"kept/binarize", "download/host/a.tgz", "paper/table1", "shown/table1"}
+    others.add("preflight")
+    assert names() == others
+    (tmp_path / "scales/demo/mine").mkdir()
+    assert names() == others | {"demo/mine/binarize"}
+    (tmp_path / "mine").mkdir()
+    mine = {"mine/small/seed1", "mine/extract_corpus/train", "demo/mine/binarize"}
+    assert names() == others | mine
+    assert [one.name for one in status(tmp_path / "kept").jobs] == ["kept/binarize"]
 
 
 def test_the_command_gives_json_of_what_can_be_read(

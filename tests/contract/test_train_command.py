@@ -1,9 +1,11 @@
 """``convs2s train`` by hand trains as the workflow does in the same folder."""
 
+import signal
 from pathlib import Path
 
 import pytest
 
+from convs2s.cli.main import main
 from convs2s.config.load import load
 from convs2s.training.identity import TrainingJob
 from tests.conftest import Terminal
@@ -53,6 +55,36 @@ def test_what_no_option_says_is_the_configurations(
     before, after = (job.recipe for job in jobs[-2:])
     assert (before.checkpoint_minutes, before.tensorboard) == (15.0, False)
     assert (after.checkpoint_minutes, after.tensorboard) == (0.5, True)
+
+
+@pytest.mark.parametrize(
+    ("variables", "lines"),
+    [({}, 1), ({"RANK": "0"}, 1), ({"RANK": "1"}, 0), ({"RANK": "15"}, 0)],
+)
+def test_a_signal_before_the_first_update_is_reported_once(
+    run: Terminal,
+    jobs: list[TrainingJob],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    variables: dict[str, str],
+    lines: int,
+) -> None:
+    """By the first worker, also while its modules are imported."""
+
+    def stop(*_: object) -> None:
+        signal.raise_signal(signal.SIGTERM)
+
+    monkeypatch.setattr("convs2s.config.load.load", stop)
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    before = signal.getsignal(signal.SIGTERM)
+    with pytest.raises(SystemExit) as ended:
+        main(TRAIN)
+    said = capsys.readouterr().err
+    assert ended.value.code == 75
+    assert signal.getsignal(signal.SIGTERM) == before
+    assert said.count("\n") == lines
+    assert lines == 0 or said.startswith("convs2s: training is not finished: ")
 
 
 def test_a_time_limit_is_a_schedulers(

@@ -3,6 +3,7 @@
 Programs stand for Slurm's scontrol and srun.
 """
 
+import logging
 import os
 import signal
 import subprocess
@@ -296,6 +297,10 @@ def test_torchrun_is_told_of_the_workers_and_gives_them_time_to_save(
     asked: list[Any] = []
     monkeypatch.setattr(run, "run", asked.append)
     torchrun(options, ["train"])
+    # Its loggers are silent, those with a level of their own, too.
+    for part in ("", ".agent.server.api", ".multiprocessing.api"):
+        logger = logging.getLogger(f"torch.distributed.elastic{part}")
+        assert not logger.isEnabledFor(logging.ERROR)
     config, _, _ = run.config_from_args(asked[0])
     assert config.shutdown_timeout == SHUTDOWN_SECONDS
 

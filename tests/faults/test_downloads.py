@@ -2,6 +2,7 @@
 
 import base64
 import copy
+import gzip
 import hashlib
 import json
 import runpy
@@ -10,6 +11,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from types import SimpleNamespace
 from typing import Any
 
@@ -20,6 +22,7 @@ from convs2s.config.options import Options
 from convs2s.download import transfer
 from convs2s.download.download import download_file
 from convs2s.paper.ledger import published_file
+from tests.support.archives import make_archive, noise
 from tests.support.downloads import BODY, OTHER
 from tests.support.loopback import LoopbackServer, Served
 from tests.support.processes import wait_for
@@ -41,6 +44,7 @@ WEAK = {"etag": 'W/"1"'}
 TAG = {"etag": '"1"'}
 TAGGED_OTHER = {"etag": '"2"', "body": OTHER}
 DATE = {"last_modified": "Sun, 22 Nov 2026 06:00:00 GMT"}
+CLOCK = DATE["last_modified"]
 PAGE: dict[str, Any] = {"body": b"<html/>", "content_type": "text/html; charset=utf-8"}
 
 
@@ -133,7 +137,10 @@ def download(server: LoopbackServer, tmp_path: Path) -> Download:
         (None, {"statuses": [503]}, True, [(None, 503, 0), *WHOLE]),
         (None, {"statuses": [429]}, True, [(None, 429, 0), *WHOLE]),
         ({}, {}, True, REST),
-        (DATE, DATE, False, REST),
+        # A date vouches for nothing: times are kept by copies, and count seconds.
+        (DATE, DATE | {"body": OTHER}, False, WHOLE),
+        (TAG | DATE, TAG | DATE, False, REST),
+        (TAG, DATE | {"body": OTHER}, False, AGAIN),
         (
             TAG,
             TAG | {"hides_size": True, "cuts": [50_000], "has_length": False},
@@ -151,9 +158,12 @@ def download(server: LoopbackServer, tmp_path: Path) -> Download:
         ),
         ({}, {"body": OTHER}, True, AGAIN),  # only the checksum tells
         ({}, {"body": OTHER, "wrong_range": True}, True, AGAIN),
-        ({}, {}, False, AGAIN),  # nothing tells
-        (WEAK, WEAK | {"body": OTHER}, False, AGAIN),
-        (WEAK | DATE, WEAK | DATE | {"body": OTHER}, False, AGAIN),
+        ({}, {}, False, WHOLE),  # nothing tells
+        (WEAK, WEAK | {"body": OTHER}, False, WHOLE),
+        # The server replaces the file, and keeps its tag: the archive's checksum tells.
+        (TAG, TAG | {"body": OTHER}, False, AGAIN),
+        (WEAK | DATE, WEAK | DATE | {"body": OTHER}, False, WHOLE),
+        (TAG, WEAK | {"body": OTHER}, False, AGAIN),
         ({}, {"body": BODY[:100]}, True, [(70_000, 416, 0), (None, 200, 100)]),
     ],
 )
@@ -226,6 +236,130 @@ def test_what_is_not_the_file_is_refused_and_leaves_none(
     assert not download.output.exists()
     keeps_part = "cut after" in message
     assert bool(download.names) == keeps_part
+
+
+XHTML = (
+    b'\xef\xbb\xbf<?xml version="1.0"?>\n<!-- a -->\n<!DOCTYPE HTML PUBLIC "-//W3C">'
+)
+SCRIPT = b"\r\n<script>top.location.href='http://login.example'</script>"
+TEXT = b"A man sees .\n" * 9000
+GZIP = gzip.compress(TEXT, mtime=0)
+ENCODED: dict[str, Any] = {"headers": {"Content-Encoding": "gzip"}}
+TWICE: dict[str, Any] = {"body": gzip.compress(GZIP)}
+ENDLESS: dict[str, Any] = {"has_length": False}
+
+
+def packed(suffix: str) -> bytes:
+    """Return an archive with a member of 200,000 bytes of noise."""
+    with TemporaryDirectory() as folder:
+        path = make_archive(Path(folder) / f"a{suffix}", {"a.en": noise(200_000)})
+        return path.read_bytes()
+
+
+def spoilt(suffix: str, place: int = 100_000) -> dict[str, Any]:
+    """Serve an archive with a wrong byte in its middle, as of two versions."""
+    body = bytearray(packed(suffix))
+    body[place] ^= 0xFF
+    return {"body": bytes(body)}
+
+
+@pytest.mark.parametrize(
+    ("name", "served", "words", "answers"),
+    [
+        ("a.en", ENCODED | {"body": GZIP}, "encoded by gzip, which was not asked", 1),
+        ("a.tar", {"headers": {"Content-Encoding": "br"}}, "encoded by br", 1),
+        ("a.zip", ENCODED | {"body": GZIP}, "encoded by gzip", 1),
+        ("a.xz", {"headers": {"Content-Encoding": "xz, gzip"}}, "by xz, gzip", 1),
+        ("a.en.gz", ENCODED | TWICE, "compressed by gzip twice", 1),
+        ("a.en", {"body": XHTML}, "(is a web page); see what a browser", 1),
+        ("a.en", {"body": SCRIPT, "content_type": "text/plain"}, "is a web page", 1),
+        ("a.tgz", {"body": b"<HTML><body>" * 99}, "is a web page", 1),
+        ("a.en", {"content_type": "application/xhtml+xml"}, "with a web page", 1),
+        ("a.tgz", {"body": b'{"error": "quota"}'}, "not a gzip file", 1),
+        ("a.en.xz", {"body": GZIP}, "not a xz file", 1),
+        ("a.zip", {"body": GZIP}, "not a zip file", 1),
+        ("a.tar", {"body": GZIP}, "a damaged header", 1),
+        ("a.zip", spoilt(".zip"), "damaged", 1),
+        ("a.tar.bz2", spoilt(".tar.bz2"), "damaged", 1),
+        ("a.tar.zst", spoilt(".tar.zst"), "damaged", 1),
+        ("a.en", ENDLESS | {"body": TEXT, "cuts": [9] * 4}, "without a length", 1),
+        ("a.en.gz", ENDLESS | {"body": GZIP, "cuts": [20] * 4}, "gzip data ends", 4),
+        (
+            "a.tar",
+            ENDLESS | {"body": packed(".tar"), "cuts": [9999] * 4},
+            "truncated",
+            4,
+        ),
+        ("a.zip", ENDLESS | {"body": packed(".zip"), "cuts": [99_999] * 4}, "zip", 4),
+        ("a.en", {"is_chunked": True, "body": TEXT, "cuts": [9] * 4}, "was cut", 4),
+    ],
+)
+def test_without_a_checksum_the_content_has_to_vouch(
+    download: Download, name: str, served: dict[str, Any], words: str, answers: int
+) -> None:
+    url = download.serve(f"/{name}", **copy.deepcopy(served))
+    output = download.output.with_name(name)
+    says(refusal(download_file, url, output, waits=WAITS), url, words)
+    assert len(download.sent) == answers
+    assert not output.exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "served"),
+    [
+        ("a.en.gz", {"body": GZIP, "headers": {"Content-Encoding": "x-gzip"}}),
+        ("a.en", {"body": TEXT, "headers": {"Content-Encoding": "identity"}}),
+        ("a.html", {"body": XHTML, "content_type": "text/html"}),
+        ("a.sgm", {"body": b'<?xml?>\n<!DOCTYPE mteval SYSTEM "a.dtd">\n<mteval>'}),
+        ("a.xml", {"body": b"<header>\n<a/>\n</header>\n"}),
+        ("a.en", {"is_chunked": True, "body": TEXT}),
+        ("a.en.gz", ENDLESS | {"body": GZIP, "cuts": [20]}),
+        ("a.tar.xz", ENDLESS | {"body": packed(".tar.xz"), "cuts": [99_999]}),
+    ],
+)
+def test_without_a_checksum_what_is_whole_is_taken(
+    download: Download, name: str, served: dict[str, Any]
+) -> None:
+    url = download.serve(f"/{name}", **copy.deepcopy(served))
+    output = download.output.with_name(name)
+    download_file(url, output, waits=WAITS)
+    assert output.read_bytes() == served["body"]
+
+
+@pytest.mark.parametrize(
+    ("status", "after", "slept"),
+    [
+        (503, "7", [7]),
+        (429, "7", [7]),
+        (503, "0", [2]),  # the wait of the program is longer
+        (503, "-9", [2]),
+        (503, "soon", [2]),
+        (503, "\u0667".encode().decode("latin-1"), [2]),
+        (503, "Sun, 22 Nov 2026 06:00:20 GMT", [20]),
+        (503, "Sun, 22 Nov 2026 05:00:00 GMT", [2]),
+        (503, "Sun, 22 Nov 1926 06:00:20 GMT", [2]),
+        (503, "Mon, 23 Nov 2126 06:00:00 GMT", None),
+        (429, "301", None),
+        (503, "9" * 400, None),
+    ],
+)
+def test_a_server_is_asked_again_when_it_says(
+    download: Download,
+    monkeypatch: pytest.MonkeyPatch,
+    status: int,
+    after: str,
+    slept: list[int] | None,
+) -> None:
+    found: list[float] = []
+    monkeypatch.setattr(transfer, "time", SimpleNamespace(sleep=found.append))
+    headers = {"Retry-After": after}
+    download.serve(statuses=[status], headers=headers, date=CLOCK)
+    if slept is None:
+        says(download.refused(waits=(2.0,)), f"HTTP status {status}", "asks to wait")
+        assert len(download.sent) == 1
+    else:
+        download.bring(waits=(2.0,))
+    assert found == (slept or [])
 
 
 @pytest.mark.parametrize(

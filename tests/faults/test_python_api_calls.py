@@ -1,5 +1,6 @@
 """Calls of ``convs2s.Translator`` with what it cannot take."""
 
+import pickle
 import shutil
 from pathlib import Path
 from typing import Any
@@ -69,6 +70,22 @@ def test_what_cannot_be_loaded(
     path: Any, settings: dict[str, Any], words: list[str]
 ) -> None:
     says(refusal(Translator.load, path, **settings), *words)
+
+
+def test_a_pickle_of_other_files_is_refused(model: Path, tmp_path: Path) -> None:
+    files = [Path(shutil.copy(model, tmp_path / name)) for name in ("a", "b")]
+    loaded = Translator.load(files, device="cpu")
+    pickled = pickle.dumps(loaded)
+    changed = bytearray(files[1].read_bytes())
+    changed[-1] ^= 1
+    files[1].write_bytes(changed)
+    message = refusal(pickle.loads, pickled)
+    says(message, f"{files[1]}: another file than when the Translator was pickled")
+    says(refusal(pickle.dumps, loaded), f"{files[1]}: was changed since it was loaded")
+    files[1].unlink()
+    says(refusal(pickle.loads, pickled), f"{files[1]}: no such file here")
+    files[1].mkdir()
+    says(refusal(pickle.loads, pickled), f"{files[1]}: no such file here")
 
 
 def test_what_a_model_has_not(recurrent: Path, sharp: Path) -> None:

@@ -57,7 +57,8 @@ def test_what_is_copied_exists_and_is_not_ignored(
 def test_the_python_is_that_of_the_environments(
     root: Path, dockerfile: list[list[str]]
 ) -> None:
-    version = re.fullmatch(r"python:(\d+\.\d+)-slim", of(dockerfile, "FROM")[0])
+    (base,) = of(dockerfile, "FROM")
+    version = re.fullmatch(r"python:(\d+\.\d+)-slim@sha256:[0-9a-f]{64}", base)
     assert version
     for environment in (root / "envs").glob("*.yaml"):
         stated = yaml.safe_load(environment.read_text("utf-8"))["dependencies"]

@@ -1,6 +1,9 @@
 """The file of hashes is of the versions that ``constraints.txt`` pins, each of them."""
 
+import os
 import re
+import shutil
+import subprocess
 from pathlib import Path
 
 from packaging.utils import canonicalize_name
@@ -56,6 +59,52 @@ def test_on_linux_torch_without_cuda_alone_is_allowed(root: Path) -> None:
     ]
     assert linux[3] == {digest for digest, _ in known}
     assert not linux[3] & others[3]
+
+
+_STAND_IN = """#!/bin/sh
+case "$*" in
+    "-m venv .venv") mkdir -p .venv/bin; cp "$0" .venv/bin/python; cp "$0" .venv/bin/uv ;;
+    *) echo "$(basename "$0") $*" ; for last in "$@"; do :; done ;;
+esac
+[ ! -f "$last" ] || cp "$last" "$(basename "$last")"
+"""
+
+
+def test_the_script_installs_by_checksums_alone(root: Path, tmp_path: Path) -> None:
+    """By stand-ins for Python, pip and uv, which keep what they are asked to install."""
+    (tmp_path / ".ci").mkdir()
+    for name in (".ci/install", "requirements.hashed.txt"):
+        shutil.copy(root / name, tmp_path / name)
+    stand_in = tmp_path / "python"
+    stand_in.write_text(_STAND_IN)
+    stand_in.chmod(0o755)
+    variables = {**os.environ, "PYTHON": str(stand_in)}
+    done = subprocess.run(
+        [tmp_path / ".ci/install"], env=variables, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / ".venv/.installed").is_file()
+    (first, others, package) = done.stdout.splitlines()
+    assert first.startswith("python -m pip install ")
+    assert others.startswith("uv pip install ")
+    assert " --torch-backend cpu " in others
+    for line in (first, others):
+        assert " --no-deps " in line
+        assert " --require-hashes " in line
+    assert package.endswith(" --no-deps --no-build-isolation -e .")
+    hashes = (root / "requirements.hashed.txt").read_text("utf-8")
+    found = (tmp_path / "all.txt").read_text("utf-8")
+    assert found.count("+cpu") == 1
+    assert re.search(
+        r"^torch==[\d.]+\+cpu ; sys_platform == .linux.", found, re.MULTILINE
+    )
+    assert found.replace("+cpu", "") == hashes
+    setuptools, uv = re.split(
+        r"^(?=uv)", (tmp_path / "first.txt").read_text(), flags=re.M
+    )
+    assert setuptools.startswith("setuptools==")
+    assert setuptools in hashes
+    assert uv in hashes
 
 
 def test_every_package_that_an_install_brings_is_pinned(root: Path) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 PROGRAMS = ("buildah", "debootstrap")
-BASE = "docker.io/library/python:3.11-slim"
+BASE = "localhost/python:3.11-slim"
 PACKAGES = "--include=python3,python3-venv,ca-certificates"
 CERTIFICATES = "etc/ssl/certs/ca-certificates.crt"
 CHROOT = ("--isolation", "chroot")
@@ -48,7 +48,7 @@ def test_the_image_runs_the_demo_and_translates(root: Path, tmp_path: Path) -> N
                 folders.append(f"--volume={value}:{value}:ro")
     buildah("commit", "--quiet", container, BASE)
     buildah("rm", container)
-    tag = ("--pull-never", *folders, "--tag", "convs2s")
+    tag = ("--pull-never", "--from", BASE, *folders, "--tag", "convs2s")
     buildah("build", *CHROOT, *tag, root)
     container = buildah("from", "--pull-never", "localhost/convs2s").strip()
     said = buildah("run", *CHROOT, container, "--", "make", "demo")

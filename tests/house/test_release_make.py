@@ -127,6 +127,28 @@ def test_what_cannot_be_installed_is_said(make: Make, tmp_path: Path) -> None:
     assert installs == []
 
 
+@pytest.mark.parametrize("name", ["a b", "{task}", "50% #1, it's", '$HOME "a" `b` \\c'])
+def test_the_environments_programs_are_found_in_a_folder_of_any_name(
+    root: Path, tmp_path: Path, name: str
+) -> None:
+    folder = tmp_path / name
+    program = folder / ".venv/bin/snakemake"
+    program.parent.mkdir(parents=True)
+    for file in ("Makefile", "pyproject.toml", "constraints.txt"):
+        shutil.copy(root / file, folder)
+    program.write_text('#!/bin/sh\necho "this one: $*"; exit 1\n')
+    program.chmod(0o755)
+    (folder / ".venv/.installed").touch()
+    outer = ("MAKE", "MFLAGS")
+    variables = {
+        key: value for key, value in os.environ.items() if not key.startswith(outer)
+    }
+    done = subprocess.run(
+        ["make", "demo"], cwd=folder, env=variables, capture_output=True, text=True
+    )
+    assert done.stdout.startswith("this one: demo\n"), done.stderr
+
+
 def test_an_environment_that_was_cut_short_is_made_anew(make: Make) -> None:
     make("TORCH=cuda", fails=True, VENV_FAILS="1")
     make("TORCH=cuda")

@@ -12,6 +12,7 @@ import yaml
 from convs2s import __version__
 from convs2s.cli.main import COMMANDS
 from convs2s.config.settings import Settings
+from tests.house.test_release_hashes import pinned
 
 Job = dict[str, Any]
 
@@ -53,14 +54,85 @@ def test_what_is_published_follows_the_release(jobs: dict[str, Job]) -> None:
     for name, rights in {
         "publish": {"contents": "write"},
         "package": {"id-token": "write"},
-        "image": {"contents": "read", "packages": "write"},
+        "attest": {"attestations": "write", "id-token": "write"},
+        "image": {
+            "attestations": "write",
+            "contents": "read",
+            "id-token": "write",
+            "packages": "write",
+        },
         "deposit": {},
     }.items():
         job = jobs[f"release.{name}"]
         assert job["needs"] == "release"
         assert job.get("permissions", {}) == rights
-    last = [command.split()[:2] for command in commands(jobs["release.image"])[-3:]]
-    assert last == [["docker", "build"], ["docker", "run"], ["docker", "push"]]
+    verbs = [
+        re.findall(r"docker (\w+)", one) for one in commands(jobs["release.image"])
+    ]
+    assert verbs == [["login"], ["build"], ["run"], ["tag"], ["push"], ["inspect"]]
+
+
+@pytest.mark.parametrize(
+    ("tag", "is_final"),
+    [
+        ("v1.0.0", True),
+        ("v1.0", True),
+        ("v1.0.post1", True),
+        ("v1.0rc1", False),
+        ("v1.0-rc.1", False),
+        ("v2.0a1", False),
+        ("v1.0.dev3", False),
+        ("v1.0+local", False),
+    ],
+)
+def test_a_pre_release_is_the_latest_of_nothing(
+    jobs: dict[str, Job], tmp_path: Path, tag: str, is_final: bool
+) -> None:
+    release = jobs["release.release"]
+    (step,) = (step for step in release["steps"] if step.get("id") == "kind")
+    output = tmp_path / "output"
+    variables = {"GITHUB_REF_NAME": tag, "GITHUB_OUTPUT": str(output)}
+    subprocess.run(["bash", "-ec", step["run"]], env=variables, check=True)
+    assert output.read_text() == f"is_final={str(is_final).lower()}\n"
+
+
+def test_what_moves_the_latest_asks_whether_it_is_final(jobs: dict[str, Job]) -> None:
+    stated = "${{ steps.kind.outputs.is_final }}"
+    assert jobs["release.release"]["outputs"] == {"is_final": stated}
+    condition = "needs.release.outputs.is_final == 'true'"
+    assert jobs["release.deposit"]["if"] == condition
+    steps = jobs["release.image"]["steps"]
+    (tagged,) = (step for step in steps if ":latest" in step.get("run", ""))
+    assert tagged["if"] == condition
+    published = jobs["release.publish"]["steps"][-1]
+    assert '--prerelease="$IS_PRERELEASE"' in published["run"]
+    negated = "${{ needs.release.outputs.is_final != 'true' }}"
+    assert published["env"]["IS_PRERELEASE"] == negated
+
+
+def test_all_that_is_published_is_attested(jobs: dict[str, Job]) -> None:
+    fetched, attested = jobs["release.attest"]["steps"]
+    assert fetched["with"] == {"name": "release", "path": "release"}
+    assert attested["with"] == {"subject-path": "release/*"}
+    *_, pushed, attested = jobs["release.image"]["steps"]
+    outputs = f"${{{{ steps.{pushed['id']}.outputs."
+    assert attested["with"] == {
+        "subject-name": outputs + "name }}",
+        "subject-digest": outputs + "digest }}",
+    }
+    for name in ("name", "digest"):
+        assert f'echo "{name}=' in pushed["run"]
+
+
+def test_a_release_is_built_by_pinned_versions(
+    root: Path, jobs: dict[str, Job]
+) -> None:
+    assert commands(jobs["ci.hashed"])[0] == ".ci/install"
+    script = (root / ".ci/release").read_text("utf-8")
+    assert script.count("pip install") == 1
+    (names,) = re.findall(r"pip install --quiet -c constraints.txt (.*)", script)
+    assert set(names.split()) == {"build", "setuptools", "twine"} <= pinned(root).keys()
+    assert "python -m build --no-isolation " in script
 
 
 def test_the_tests_pass_before_anything_is_published(
@@ -70,11 +142,12 @@ def test_the_tests_pass_before_anything_is_published(
     # YAML reads `on` as a truth value.
     assert yaml.safe_load(text)[True] == {"push": {"tags": ["v*"]}}
     release = jobs["release.release"]
-    assert commands(release)[-2:] == ["make test", "make release"]
+    last = [".ci/install", "make test", "make release"]
+    assert commands(release)[-3:] == last
     assert release["steps"][-1]["with"] == {"name": "release", "path": "dist"}
     fetched, published = jobs["release.publish"]["steps"][-2:]
     assert fetched["with"] == {"name": "release", "path": "release"}
-    assert re.fullmatch(r"gh release create.* release/\*", published["run"], re.DOTALL)
+    assert re.fullmatch(r"gh release create.* release/\*", published["run"])
 
 
 def test_every_action_is_pinned_by_its_commit(root: Path) -> None:
@@ -82,7 +155,7 @@ def test_every_action_is_pinned_by_its_commit(root: Path) -> None:
     files = (root / ".github/workflows").iterdir()
     text = "\n".join(file.read_text("utf-8") for file in files)
     used = re.findall(r"\buses:(.*)", text)
-    assert len(used) == 21
+    assert len(used) == 26
     pinned = re.compile(r" [\w-]+/[\w-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+")
     assert [action for action in used if not pinned.fullmatch(action)] == []
 

@@ -22,6 +22,7 @@ class Served:
     last_modified: str | None = None
     announced: int | None = None  # a Content-Length that is not the body's
     has_length: bool = True
+    is_chunked: bool = False
     content_type: str = "application/octet-stream"
     redirect: str | None = None
     wrong_range: bool = False  # 206 answers start elsewhere than was asked
@@ -32,6 +33,8 @@ class Served:
     is_silent: bool = False  # a cut answer is not closed: nothing more comes
     pause: float = 0  # seconds before each tenth of an answer
     authorization: str | None = None  # the header that is asked for
+    headers: dict[str, str] = field(default_factory=dict)  # of every answer
+    date: str | None = None  # what the server's clock says
 
 
 class Answer(NamedTuple):
@@ -97,6 +100,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def answer(self, served: Served | None, start: int | None) -> None:
         self.loopback.authorizations.append(self.headers.get("Authorization"))
+        self.served = served or Served(b"")
         if served and served.authorization not in (
             None,
             self.headers.get("Authorization"),
@@ -119,7 +123,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_header("Content-Length", "0")
         if location:
             self.send_header("Location", location)
-        self.end_headers()
+        self.send_headers()
 
     def give(self, served: Served, asked: int | None) -> None:
         start = asked if served.ranges else None
@@ -128,11 +132,16 @@ class _Handler(BaseHTTPRequestHandler):
         if served.cuts:
             body = body[: served.cuts.pop(0)]
         status = 200 if start is None else 206
-        self.loopback.answers.append(Answer(self.path, asked, status, len(body)))
+        sent = len(body)
+        self.loopback.answers.append(Answer(self.path, asked, status, sent))
         self.send_response(status)
         self.send_header("Content-Type", served.content_type)
         self.send_header("Connection", "close")
-        if served.has_length:
+        if served.is_chunked:
+            self.send_header("Transfer-Encoding", "chunked")
+            body = b"%x\r\n%b\r\n0\r\n\r\n" % (len(whole), whole)
+            body = body[: None if sent == len(whole) else sent]
+        elif served.has_length:
             self.send_header("Content-Length", str(served.announced or len(whole)))
         if start is not None:
             first = start + served.wrong_range
@@ -145,11 +154,19 @@ class _Handler(BaseHTTPRequestHandler):
         ):
             if value:
                 self.send_header(name, value)
-        self.end_headers()
+        self.send_headers()
         send(body, self.wfile, served.pause)
-        if served.is_silent and len(body) < len(whole):
+        if served.is_silent and sent < len(whole):
             self.wfile.flush()
             self.loopback.over.wait()
+
+    def send_headers(self) -> None:
+        for name, value in self.served.headers.items():
+            self.send_header(name, value)
+        self.end_headers()
+
+    def date_time_string(self, timestamp: float | None = None) -> str:
+        return self.served.date or super().date_time_string(timestamp)
 
     def log_message(self, format: str, *args: object) -> None:
         pass

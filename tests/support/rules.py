@@ -19,7 +19,7 @@ def rules(root: Path) -> list[str]:
 
 def environment(rule: str) -> str | None:
     """Return the name of the conda environment that a rule states, if it states one."""
-    stated = re.search(r'"\.\./envs/(\w+)\.yaml"', rule)
+    stated = re.search(r'environment\("(\w+)"\)', rule)
     return stated and stated[1]
 
 

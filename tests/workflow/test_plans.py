@@ -9,7 +9,7 @@ import pytest
 from convs2s.config.load import load
 from convs2s.paper.cells import cells
 from convs2s.pipeline.status import status
-from tests.support.checkout import Checkout, Done
+from tests.support.checkout import Checkout, Done, check_out
 
 PUBLIC = "download prepare align train decode evaluate speed tables figures paper report demo"
 SCALES = ("paper", "demo", "multi30k", "multi30k_trained", "mirror")
@@ -57,6 +57,20 @@ def test_every_cell_of_the_tables_can_be_made(checkout: Checkout, scale: str) ->
     # English-German's runs and ensemble tune their length penalty, each for itself.
     tuned = {Path(path).parent for path in paths if ".beam5_en_de." in path}
     assert done.planned["tune_length_penalty"] == len(tuned) > 0
+
+
+@pytest.mark.parametrize(
+    "name", ["{task} {{a} }", '50% $HOME `x` #1, it\'s "b" & (c) \\d;']
+)
+def test_a_checkout_runs_in_a_folder_of_any_name(
+    root: Path, tmp_path: Path, name: str
+) -> None:
+    """Braces are wildcards to Snakemake; the others mean something to shells and formats."""
+    checkout = check_out(root, tmp_path / name)
+    assert planned(checkout, "demo").planned["train_model"] == 2
+    made = "results/demo_en_fr/corpus/raw/test.source.zst"
+    checkout.snakemake(made).succeeded()
+    assert (checkout / made).is_file()
 
 
 def test_a_table_shows_printed_values_and_trains_nothing(checkout: Checkout) -> None:

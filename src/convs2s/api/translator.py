@@ -1,20 +1,21 @@
 """A model in memory that translates and scores texts, for programs and notebooks."""
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 from convs2s.config.decoding import DecodingSettings, TunedLengthPenalty
 from convs2s.config.messages import validated
 from convs2s.config.options import Device
-from convs2s.config.section import PositiveInt, Processes, Section
+from convs2s.config.section import PositiveInt, Processes, Section, Values
 from convs2s.decoding.device import search_device
 from convs2s.decoding.split_lines import SplitLines
 from convs2s.decoding.translate import LineTranslator, Translation
 from convs2s.errors import UserError
+from convs2s.files.checksums import sha256
 from convs2s.files.limits import LONGEST_LINE_BYTES
 from convs2s.models.steps import Average, Precision
 
@@ -40,6 +41,10 @@ class _Arguments(Section):
 class Translator:
     """One model, or several as an ensemble.
 
+    A pickle of a translator has the paths of its model files, their checksums and the arguments of
+    ``load``. Whoever unpickles it loads the files again. A translator never changes, so a copy of
+    it, also by ``deepcopy``, is the translator itself.
+
     Examples:
         >>> translator = convs2s.Translator.load("model.safetensors")
         >>> (translation,) = translator.translate(["The man sees two red cars."], beam=5)
@@ -47,10 +52,40 @@ class Translator:
         L'homme voit deux voitures rouges.
     """
 
-    def __init__(self, lines: LineTranslator, device: str) -> None:
-        """Wrap models that are in memory on a device. Use ``load`` to read them from files."""
+    def __init__(
+        self,
+        lines: LineTranslator,
+        device: str,
+        paths: Sequence[str],
+        arguments: Values,
+    ) -> None:
+        """Wrap models that are in memory on a device. Use ``load`` to read them from files.
+
+        ``paths`` and ``arguments`` are the absolute paths and the arguments with which ``load``
+        opens the same models again.
+        """
         self._lines = lines
         self.device = device
+        self._paths = paths
+        self._arguments = arguments
+
+    def __copy__(self) -> Self:
+        """Return this translator, which never changes."""
+        return self
+
+    def __deepcopy__(self, memo: dict[int, object]) -> Self:
+        """Return this translator, which never changes."""
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Return what a pickle has: how to load the models again, and the files' checksums.
+
+        Raises:
+            UserError: a file was removed or changed since it was loaded.
+        """
+        self._lines.files()
+        checksums = {path: sha256(path) for path in self._paths}
+        return _loaded_again, (type(self), self._paths, checksums, self._arguments)
 
     @cached_property
     def _scorer(self) -> "PairScorer":
@@ -92,27 +127,29 @@ class Translator:
                 machine lacks the device or the precision.
         """
         loading = {"device": device, "threads": threads, "pretokenized": pretokenized}
-        decoding = {
+        of_the_models = {
             "precision": precision,
             "ensemble": ensemble,
             "cuda_graphs": cuda_graphs,
-            # `translate` decides it, and checks that there is attention.
-            "replace_unknown": False,
         }
+        # `translate` decides whether words are replaced, and checks that there is attention.
+        decoding = {**of_the_models, "replace_unknown": False}
         validated(_Arguments, loading, "load")
         settings = validated(DecodingSettings, decoding, "load")
         device_name = search_device(device)
-        paths = [path] if isinstance(path, str | Path) else path
-        if not paths:
+        given = [path] if isinstance(path, str | Path) else path
+        if not given:
             raise UserError("load: expected a model file, found an empty list")
+        paths = list(map(Path, given))
         lines = LineTranslator(
-            list(map(Path, paths)),
+            paths,
             settings,
             device_name,
             pretokenized=pretokenized,
             threads=threads or os.cpu_count() or 1,
         )
-        return cls(lines, device_name)
+        absolute = [str(path.absolute()) for path in paths]
+        return cls(lines, device_name, absolute, {**loading, **of_the_models})
 
     @property
     def languages(self) -> dict[str, str]:
@@ -230,6 +267,31 @@ class Translator:
         task = self._lines.description.task
         languages = f"{self.languages['source']}-{self.languages['target']}"
         return f"<Translator {task} {languages}, {len(self._lines.models)} x, {self.device}>"
+
+
+def _loaded_again(
+    kind: type[Translator],
+    paths: Sequence[str],
+    checksums: Mapping[str, str],
+    arguments: Values,
+) -> Translator:
+    """Return the translator that was pickled, with its models loaded from the same files.
+
+    Raises:
+        UserError: as ``Translator.load``, or a file is not the one of the pickled translator.
+    """
+    for path, checksum in checksums.items():
+        if not Path(path).is_file():
+            raise UserError(
+                f"{path}: no such file here: a pickled Translator loads its model files again, so "
+                "they have to be at the same paths on every machine"
+            )
+        if sha256(path) != checksum:
+            raise UserError(
+                f"{path}: another file than when the Translator was pickled: put back the file, or "
+                "load it and pickle again"
+            )
+    return kind.load(paths, **arguments)
 
 
 def check_texts(texts: object, name: str) -> list[str]:

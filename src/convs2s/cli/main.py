@@ -25,9 +25,12 @@ from convs2s.pipeline.process import provide_environment
 EXIT_AFTER_CTRL_C = 130
 """Exit code after Ctrl-C, as a shell reports it. Work that can be resumed exits with 75 instead."""
 
+EXIT_WITHOUT_COMMAND = 2
+"""Exit code after the help that is printed if no command is named, as argparse has it."""
+
 EXIT_CODES = (
     "exit codes: 0 done; 1 an error, reported in one line; 2 unknown, missing or malformed\n"
-    "  options; 75 stopped with the state saved (rerun the same command to resume);\n"
+    "  commands or options; 75 stopped with the state saved (rerun the same command to resume);\n"
     "  130 Ctrl-C in a command that cannot resume"
 )
 
@@ -83,6 +86,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     argv = sys.argv[1:] if arguments is None else arguments
     parser = whole_parser()
     command_parser = _parser_of_typed_command(parser, argv)
+    is_only_commands = not any(word.startswith("-") for word in argv)
+    if is_only_commands and commands_below(command_parser):
+        command_parser.print_help()
+        sys.exit(EXIT_WITHOUT_COMMAND)
     parsed, unparsed = parser.parse_known_args(argv, Namespace(command=argv))
     if unparsed:
         options = re.findall(r"--[\w.-]+", command_parser.format_usage())

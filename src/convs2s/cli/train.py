@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import sys
 import time
 from argparse import ArgumentParser, Namespace
@@ -21,6 +22,7 @@ from convs2s.cli.options import (
 from convs2s.errors import UnfinishedError, UserError
 from convs2s.files.atomic import is_written_in_place
 from convs2s.files.checksums import check_noted
+from convs2s.files.interrupts import handling, interrupt
 from convs2s.pipeline.living import RUN, living_job
 from convs2s.pipeline.tries import noted_try
 
@@ -134,6 +136,22 @@ def _add_job_options(command: ArgumentParser) -> None:
 
 
 def _train(arguments: Namespace) -> None:
+    with handling((signal.SIGTERM,), interrupt):
+        try:
+            _try_to_train(arguments)
+        except KeyboardInterrupt:
+            # torchrun's number of this worker. What imports torch is not asked for it: the import
+            # itself may have been interrupted, and torch cannot be imported twice.
+            if os.environ.get("RANK", "0") != "0":
+                # The first worker has received the same signal, and reports it.
+                sys.exit(UnfinishedError.exit_code)
+            raise UnfinishedError(
+                "training is not finished: interrupted while it made no updates; states saved "
+                "before are kept: rerun the same command to resume"
+            ) from None
+
+
+def _try_to_train(arguments: Namespace) -> None:
     from convs2s.training.workers import is_worker
 
     # In a job of the workflow this process notes the try; its workers must not.
@@ -141,13 +159,7 @@ def _train(arguments: Namespace) -> None:
     if RUN in os.environ and not is_worker():
         outputs.append(str(arguments.output))
     with living_job(), noted_try(outputs):
-        try:
-            _start_training(arguments)
-        except KeyboardInterrupt:
-            raise UnfinishedError(
-                "training is not finished: interrupted while it made no updates; states saved "
-                "before are kept: rerun the same command to resume"
-            ) from None
+        _start_training(arguments)
 
 
 def _start_training(arguments: Namespace) -> None:

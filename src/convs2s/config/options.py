@@ -17,7 +17,6 @@ from convs2s.config.section import (
     Processes,
     Section,
     SomeItems,
-    Text,
     Values,
 )
 from convs2s.files.limits import MOST_LINES_SHOWN, MOST_PROCESSES, MOST_RESAMPLES
@@ -86,11 +85,11 @@ class Options(Section):
     """Number of machines that one training uses, as a Slurm job with this many nodes. Each node has
     the number of GPUs that gpus states or, on CPUs, one worker. The size of the batch of an update
     does not depend on it."""
-    states: Text | None = None
+    states: FileName | None = None
     """Folder or URL, such as s3://BUCKET/states, to which trainings copy the states that they keep
     beside their models. It is needed if the jobs' machines do not share a disk (docs/cloud.md).
     null: no copies."""
-    container: Text | None = None
+    container: FileName | None = None
     """Container image in which `snakemake --sdm apptainer` runs the jobs: a .sif file, or
     docker://NAME. null: jobs run without a container."""
     rouge_exceptions: HomePath | None = None

@@ -23,6 +23,7 @@ from typing import IO, BinaryIO, Self, TypeVar
 from convs2s.errors import UserError, failures_of_file
 from convs2s.files.compressed import (
     BUFFER_BYTES,
+    compression_of,
     decompressed,
     file_of,
     open_input,
@@ -89,7 +90,7 @@ def open_member(path: str | Path, member: str | None = None) -> Iterator[BinaryI
                 f"{path}: an archive: name the member to read, as in {path}#MEMBER"
             )
         name = f"{path}#{member}"
-        find = _zip_member if path.suffix.lower() == ".zip" else _tar_member
+        find = _zip_member if _is_zip(path) else _tar_member
         with find(file, path, _safe_name(member, name)) as stream:
             yield decompressed(stream, member, name)
 
@@ -97,6 +98,65 @@ def open_member(path: str | Path, member: str | None = None) -> Iterator[BinaryI
 def is_archive(path: str | PurePath) -> bool:
     """Return whether the suffix of a name is that of a tar or zip archive."""
     return bool(_ARCHIVE.search(str(path).lower()))
+
+
+def shows_its_end(name: str) -> bool:
+    """Return whether a file of this name is compressed or an archive, so that it shows a cut."""
+    return compression_of(name) is not None or is_archive(name)
+
+
+def check_whole(path: Path, name: str) -> None:
+    """Read a compressed file or an archive to its end, as the suffix of ``name`` states its format.
+
+    Raises:
+        UserError: the file is truncated, damaged or of another format, is compressed twice, or is
+            refused as by `open_member`. The message begins with ``name``.
+    """
+    with open_input(path) as file:
+        if is_archive(name):
+            check = _check_zip if _is_zip(name) else _check_tar
+            check(file, Path(name))
+            return
+        compression = compression_of(name)
+        if compression is None:
+            return
+        content = decompressed(file, name, name)
+        if content.read(len(compression.start)) == compression.start:
+            raise UserError(
+                f"{name}: compressed by {compression.name} twice: decompress it once"
+            )
+        while content.read(BUFFER_BYTES):
+            pass
+
+
+def _check_tar(file: BinaryIO, path: Path) -> None:
+    for _ in _tar_entries(_open_tar(file, path), path):
+        pass
+
+
+def _check_zip(file: BinaryIO, path: Path) -> None:
+    """Read all members of a zip archive, except those in a form that no member is read in."""
+    archive = open_zip(file, path)
+    entries = [entry for _, entry in _zip_entries(archive, path)]
+    compressed_bytes = sum(entry.compress_size for entry in entries)
+    refuse_bomb(compressed_bytes, sum(entry.file_size for entry in entries), str(path))
+    for entry in entries:
+        if not _is_readable(entry):
+            continue
+        with failures_of_file(str(path), _DAMAGED):
+            stream = archive.open(entry)
+        for _ in _member_blocks(stream, f"{path}#{entry.filename}"):
+            pass
+
+
+def _is_zip(name: str | PurePath) -> bool:
+    return str(name).lower().endswith(".zip")
+
+
+def _is_readable(entry: zipfile.ZipInfo) -> bool:
+    """Return whether a member of a zip archive is in a form that zipfile can read."""
+    is_encrypted = bool(entry.flag_bits & _ENCRYPTED)
+    return not is_encrypted and entry.compress_type in _ZIP_METHODS
 
 
 def _leads_out(name: str) -> bool:
@@ -232,6 +292,15 @@ def _tar_entries(
             raise UserError(f"{path}: refused: garbage after its end")
 
 
+def _open_tar(file: BinaryIO, path: Path) -> tarfile.TarFile:
+    """Open a tar archive, compressed or not, to read it once. ``path`` has the name of the file."""
+    content = decompressed(file, path.name, str(path))
+    with failures_of_file(str(path), _DAMAGED):
+        return tarfile.TarFile.open(
+            fileobj=content, mode="r|", bufsize=BUFFER_BYTES, tarinfo=_TarInfo
+        )
+
+
 @contextmanager
 def _tar_member(
     file: BinaryIO,
@@ -239,11 +308,7 @@ def _tar_member(
     member: str,
 ) -> Iterator[BinaryIO]:
     """Yield a stream of the bytes of a member of a tar archive, which is read forwards only."""
-    content = decompressed(file, path.name, str(path))
-    with failures_of_file(str(path), _DAMAGED):
-        archive = tarfile.TarFile.open(
-            fileobj=content, mode="r|", bufsize=BUFFER_BYTES, tarinfo=_TarInfo
-        )
+    archive = _open_tar(file, path)
     entries = _tar_entries(archive, path)
     entry = _found(entries, member, path)
     stream = archive.extractfile(entry) if entry.isreg() else None
@@ -317,7 +382,7 @@ def _zip_member(
         raise UserError(
             f"{path}: refused: its member {member!r} is a folder, not a file"
         )
-    if entry.flag_bits & _ENCRYPTED or entry.compress_type not in _ZIP_METHODS:
+    if not _is_readable(entry):
         raise UserError(
             f"{path}: its member {member!r} is encrypted, or compressed by another method than "
             "deflate, bzip2 and LZMA: pack it again"

@@ -17,6 +17,7 @@ from convs2s.download.partial_file import (
     Expected,
     PartialFile,
     SourceError,
+    UnusableFileError,
     WrongFileError,
 )
 from convs2s.download.transfer import fetch, is_url
@@ -45,8 +46,9 @@ def download_file(
 ) -> None:
     """Download a file from the first source that has the right bytes; report progress to stderr.
 
-    If no checksum is known, the SHA-256 of the first download is recorded in ``NAME.sha256`` beside
-    the output, and later downloads must have it. If several processes download the same file, one
+    If no checksum is known, a web page, and a compressed file or an archive that is not whole, are
+    refused. The SHA-256 of the first download is recorded in ``NAME.sha256`` beside the output, and
+    later downloads must have it. If several processes download the same file, one
     of them does, and the others wait and then use its file.
 
     - ``mirrors``: Folders or base URLs that contain the file under HOST/PATH of ``url``. They are
@@ -145,9 +147,10 @@ def _no_source(
 
     ``record`` is the file with the recorded checksum, if the file was compared with one.
     """
+    wrong = [error for error in failures.values() if isinstance(error, WrongFileError)]
     if generated_mirror is not None:
         advice = f"delete {generated_mirror} to renew it"
-    elif not any(isinstance(error, WrongFileError) for error in failures.values()):
+    elif not wrong:
         advice = (
             "connect to the network, or set `mirrors:` in config.local.yaml to a folder or base "
             f"URL that holds {local_path(url, Path()).as_posix()}"
@@ -155,6 +158,11 @@ def _no_source(
     elif record:
         advice = (
             f"it has changed since its first download: to accept that, delete {record}"
+        )
+    elif all(isinstance(error, UnusableFileError) for error in wrong):
+        advice = (
+            "see what a browser gets there (a log-in page, a file that has moved), or download "
+            "later once more"
         )
     else:
         advice = (

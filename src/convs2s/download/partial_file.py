@@ -3,6 +3,7 @@
 import hashlib
 import json
 import os
+import re
 import shutil
 import sys
 from collections.abc import Callable
@@ -12,6 +13,7 @@ from typing import Never
 
 from tqdm import tqdm
 
+from convs2s.download.archives import check_whole, shows_its_end
 from convs2s.errors import UserError, failed_use
 from convs2s.files.atomic import writing
 from convs2s.files.checksums import record_path, sha256
@@ -19,13 +21,29 @@ from convs2s.files.text import write_lines
 
 BLOCK_BYTES = 1 << 20
 
+_PAGE_SUFFIXES = (".html", ".htm", ".xhtml")
+_PAGE = re.compile(
+    rb"(\xef\xbb\xbf)?(?>\s+|<\?xml.*?\?>|<!--.*?-->)*+"
+    rb"<(!doctype\s+html|html|head|body|script|meta|iframe)[\s/>]",
+    re.IGNORECASE | re.DOTALL,
+)
+"""The beginning of a web page, which no corpus has. Comments and a line ``<?xml?>`` may precede."""
+_PAGE_BYTES = 4096  # how much of the beginning of a file is searched for _PAGE
+
 
 class SourceError(Exception):
     """A source does not provide the file, but the next source may."""
 
 
 class InterruptedTransferError(SourceError):
-    """The transfer was interrupted, and the same source may provide the rest on another try."""
+    """The transfer was interrupted, and the same source may provide the rest on another try.
+
+    ``pause`` is how many seconds the source asks to wait before.
+    """
+
+    def __init__(self, message: str, pause: float = 0.0) -> None:
+        super().__init__(message)
+        self.pause = pause
 
 
 class StartOverError(InterruptedTransferError):
@@ -34,6 +52,10 @@ class StartOverError(InterruptedTransferError):
 
 class WrongFileError(SourceError):
     """The source provides a file that is not the expected one."""
+
+
+class UnusableFileError(WrongFileError):
+    """The source provides a web page, or a file that is damaged or of another format."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +85,7 @@ class Expected:
         size = path.stat().st_size
         self.check_size(size)
         if size == 0 and not self.has_checksum:
-            raise WrongFileError("is empty")
+            raise UnusableFileError("is empty")
         # MD5 is supported because some upstream sites publish no other checksum.
         for name, expected in (("sha256", self.sha256), ("md5", self.md5)):
             if expected:
@@ -90,9 +112,9 @@ class Origin:
         """Return whether the source still has the same file as at an ``earlier`` request.
 
         No size, ETag or date may differ. If the expected checksum is known, this is enough, because
-        a mixture of two files would be noticed in the end. Otherwise the ETags or the dates must
-        show that the file is the same. A weak ETag (RFC 9110, section 8.8.1) does not show it, as
-        files with different bytes can have the same weak ETag.
+        a mixture of two files would be noticed in the end. Otherwise the ETags must show that the
+        file is the same. A date or a weak ETag (RFC 9110, section 8.8) does not show it: if a file
+        is replaced within a second, or keeps its time, it has the same ones.
         """
         sizes = {self.size, earlier.size} - {None}
         tags = {self.etag, earlier.etag} - {None}
@@ -103,8 +125,7 @@ class Origin:
         if expected.has_checksum:
             return True
         is_weak = any(str(tag).startswith("W/") for tag in tags)
-        has_date = bool(self.last_modified and earlier.last_modified)
-        return not is_weak and (has_date or bool(self.etag and earlier.etag))
+        return bool(self.etag and earlier.etag) and not is_weak
 
 
 UPSTREAM = ".part"
@@ -139,6 +160,22 @@ class PartialFile:
         self._output = output
         self._path = output.with_name(f"{output.name}{kind}")
         self._origin_path = output.with_name(f"{output.name}{kind}.json")
+
+    @property
+    def shows_its_end(self) -> bool:
+        """Whether `check` notices that bytes at the end of the file are missing."""
+        is_known = self.expected.has_checksum or self.expected.size is not None
+        return is_known or shows_its_end(self._output.name)
+
+    @property
+    def is_page(self) -> bool:
+        """Whether the output is a web page by its name."""
+        return self._output.name.lower().endswith(_PAGE_SUFFIXES)
+
+    @property
+    def name(self) -> str:
+        """The name of the output."""
+        return self._output.name
 
     @property
     def size(self) -> int:
@@ -178,9 +215,27 @@ class PartialFile:
         """
         try:
             self.expected.check(self._path)
+            self._check_content()
         except WrongFileError:
             self.discard()
             raise
+
+    def _check_content(self) -> None:
+        """Raise an UnusableFileError if the content of a file without a checksum is not usable.
+
+        A checksum would vouch for the content. Without one, the content itself has to: no web page,
+        and compressed files and archives must be whole.
+        """
+        if self.expected.has_checksum:
+            return
+        with self._path.open("rb") as stream:
+            start = stream.read(_PAGE_BYTES)
+        if _PAGE.match(start) and not self.is_page:
+            raise UnusableFileError("is a web page")
+        try:
+            check_whole(self._path, self.name)
+        except UserError as error:
+            raise UnusableFileError(str(error)) from None
 
     def finish(self) -> None:
         """Rename the complete file to the output, and remove all partial files of the output.

@@ -2,12 +2,16 @@
 
 import re
 import ssl
+import sys
 import time
 import urllib.request
 from collections.abc import Sequence
+from datetime import UTC, datetime
+from email.message import Message
+from email.utils import parsedate_to_datetime
 from functools import partial
 from http import HTTPStatus
-from http.client import HTTPException, HTTPResponse
+from http.client import HTTPException, HTTPMessage, HTTPResponse
 from pathlib import Path
 from typing import Never, cast
 from urllib.error import HTTPError, URLError
@@ -27,10 +31,14 @@ from convs2s.download.partial_file import (
     StartOverError,
     WrongFileError,
 )
+from convs2s.files.compressed import compression_of
+
+LONGEST_PAUSE = 300.0
+"""Seconds. A server that asks to wait for longer (Retry-After) counts as one that has failed."""
 
 # A connection without a byte for this long counts as cut.
 _SILENCE_SECONDS = 60
-_PAGES = (".html", ".htm")
+_PAGE_TYPES = ("text/html", "application/xhtml+xml")
 _CUT = (TimeoutError, ConnectionResetError, BrokenPipeError, ssl.SSLEOFError)
 _RETRIED = (HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_MANY_REQUESTS)
 
@@ -50,8 +58,9 @@ def fetch(
     """Transfer a complete file from an http(s) URL or a path to a partial file, and check it.
 
     If the partial file has bytes from the same source, and the source still has the same file, the
-    transfer resumes after these bytes. ``waits`` are the seconds to wait before each further try.
-    Whenever a try has brought new bytes, all of ``waits`` are available again.
+    transfer resumes after these bytes. ``waits`` are the seconds to wait before each further try,
+    or longer if the server asks for it. Whenever a try has brought new bytes, all of ``waits`` are
+    available again.
 
     Raises:
         SourceError: the source does not provide the expected file.
@@ -74,7 +83,12 @@ def fetch(
                 part.discard()
             if not waits_left:
                 raise SourceError(f"{error}, also when asked again") from None
-            time.sleep(waits_left.pop(0))
+            if error.pause:
+                print(
+                    f"{masked(source)}: {error}: waits {error.pause:.0f} s, as asked",
+                    file=sys.stderr,
+                )
+            time.sleep(max(waits_left.pop(0), error.pause))
         except WrongFileError:
             # If the partial file still has bytes, the file was refused before anything was read,
             # and the bytes so far may be right. If it was discarded after the check, bytes of an
@@ -112,8 +126,9 @@ def _download(source: str, part: PartialFile) -> None:
     if earlier and earlier.size == part.size:
         # The partial file is complete: a process was killed before it could rename the file.
         return
+    can_go_on = earlier is not None and earlier.continues(earlier, part.expected)
     try:
-        with _open(source, part.size if earlier else 0) as response:
+        with _open(source, part.size if can_go_on else 0) as response:
             _receive(response, masked(source), part)
     except (HTTPException, OSError) as error:
         raise InterruptedTransferError(f"the connection was cut: {error}") from None
@@ -129,6 +144,7 @@ def _open(source: str, start: int) -> HTTPResponse:
     """
     request = urllib.request.Request(without_credentials(source))
     request.add_header("User-Agent", "convs2s")
+    request.add_header("Accept-Encoding", "identity")
     if start:
         request.add_header("Range", f"bytes={start}-")
     for name, value in authorization(source).items():
@@ -144,7 +160,12 @@ def _open(source: str, start: int) -> HTTPResponse:
             raise StartOverError(reason) from None
         is_server_error = error.code >= HTTPStatus.INTERNAL_SERVER_ERROR
         if is_server_error or error.code in _RETRIED:
-            raise InterruptedTransferError(reason) from None
+            pause = _pause(error.headers)
+            if pause > LONGEST_PAUSE:
+                raise SourceError(
+                    f"{reason}: asks to wait {pause:.0f} s: run the same command again then"
+                ) from None
+            raise InterruptedTransferError(reason, pause) from None
         raise SourceError(reason) from None
     except URLError as error:
         cause = error.reason
@@ -157,6 +178,26 @@ def _open(source: str, start: int) -> HTTPResponse:
         raise SourceError(f"no address, or a redirection to none: {error}") from None
 
 
+def _pause(headers: Message) -> float:
+    """Return how many seconds a server asks to wait before the next request; 0 if it does not.
+
+    The header Retry-After has seconds or a date (RFC 9110, section 10.2.3), which is compared with
+    the server's own clock if it states the time. Anything else is ignored.
+    """
+    value = str(headers["Retry-After"] or "").strip()
+    if value.isascii() and value.isdigit():
+        return float(value)
+    try:
+        now = datetime.now(UTC)
+        if headers["Date"]:
+            now = parsedate_to_datetime(headers["Date"])
+        seconds = (parsedate_to_datetime(value) - now).total_seconds()
+    except (TypeError, ValueError):
+        # No date, or one without a time zone.
+        return 0.0
+    return max(0.0, seconds)
+
+
 def _receive(
     response: HTTPResponse,
     source: str,
@@ -164,8 +205,9 @@ def _receive(
 ) -> None:
     """Append the body of a response to the partial file, or replace the partial file by it.
 
-    Before the partial file is changed, two kinds of responses are refused: a web page, such as the
-    login page of a network, and a file of another size than expected.
+    Before the partial file is changed, these responses are refused: a web page, such as the login
+    page of a network, a file of another size than expected, a file in an encoding that was not
+    asked for, and a file of which a cut could not be noticed.
 
     Raises:
         InterruptedTransferError: the body is shorter than announced.
@@ -183,8 +225,18 @@ def _receive(
         start, end, size = _content_range(headers["Content-Range"] or "")
     origin = Origin(source, headers["ETag"], headers["Last-Modified"], size)
     part.expected.check_size(size)
-    if headers.get_content_type() == "text/html" and not source.endswith(_PAGES):
+    if headers.get_content_type() in _PAGE_TYPES and not part.is_page:
         raise SourceError("answers with a web page")
+    _check_encoding(headers, part.name)
+    # All bytes up to the end of the file were requested, so the end of the body is the file's size.
+    total = size or part.expected.size or end
+    is_chunked = "chunked" in str(headers["Transfer-Encoding"]).lower()
+    has_end = total is not None or is_chunked
+    if not has_end and not part.shows_its_end:
+        raise SourceError(
+            "answers without a length, so that a cut would not be noticed: state the file's "
+            "bytes or sha256 in config/downloads.yaml"
+        )
     if is_part:
         earlier = part.origin_from(source)
         is_same = earlier is not None and origin.continues(earlier, part.expected)
@@ -194,11 +246,14 @@ def _receive(
             )
     else:
         part.begin(origin)
-    # All bytes up to the end of the file were requested, so the end of the body is the file's size.
-    total = size or part.expected.size or end
     # read1 returns the bytes that have arrived. read would wait for a whole block, and the bytes
     # before a cut would be lost.
     part.append(partial(response.read1, BLOCK_BYTES), total)
+    if not has_end:
+        try:
+            part.check()
+        except WrongFileError as error:
+            raise StartOverError(f"cut, or another file: {error}") from None
     if total is None:
         return
     # On a file system without locks, another process may have written to the partial file as well.
@@ -206,6 +261,23 @@ def _receive(
         raise StartOverError(f"has {part.size} bytes, but the server announced {total}")
     if part.size < total:
         raise InterruptedTransferError(f"cut after {part.size} of {total} bytes")
+
+
+def _check_encoding(headers: HTTPMessage, name: str) -> None:
+    """Raise a SourceError if the body of a response is not the file ``name`` itself, but encoded.
+
+    Some servers state the compression of a file as the encoding of the response. That one is
+    allowed: the body is then the compressed file.
+    """
+    encodings = ", ".join(headers.get_all("Content-Encoding", [])).strip().lower()
+    compression = compression_of(name)
+    allowed = {"", "identity"}
+    if compression is not None:
+        allowed |= {compression.name.lower(), f"x-{compression.name.lower()}"}
+    if encodings not in allowed:
+        raise SourceError(
+            f"answers with the file encoded by {encodings}, which was not asked for"
+        )
 
 
 def _content_range(header: str) -> tuple[int | None, int | None, int | None]:

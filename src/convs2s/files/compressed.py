@@ -31,7 +31,7 @@ BUFFER_BYTES = 1 << 20
 
 
 @dataclass(frozen=True)
-class _Format:
+class Compression:
     """A compression format.
 
     The output of one call of ``decompress`` must be limited. bzip2 and xz have an argument for
@@ -54,24 +54,24 @@ class _Format:
     """Number of compressed bytes that are read and decompressed at a time."""
 
 
-_FORMATS = (
-    _Format(
+_COMPRESSIONS = (
+    Compression(
         "gzip",
         (".gz", ".tgz"),
         b"\x1f\x8b",
         lambda: zlib.decompressobj(wbits=16 + zlib.MAX_WBITS),
     ),
-    _Format(
+    Compression(
         "bzip2", (".bz2", ".tbz", ".tbz2"), b"BZh", bz2.BZ2Decompressor, (STEP_BYTES,)
     ),
-    _Format(
+    Compression(
         "xz",
         (".xz", ".txz"),
         b"\xfd7zXZ\0",
         lambda: lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=XZ_MEMORY_BYTES),
         (STEP_BYTES,),
     ),
-    _Format(
+    Compression(
         "Zstandard",
         (".zst",),
         b"\x28\xb5\x2f\xfd",
@@ -79,6 +79,15 @@ _FORMATS = (
         input_bytes=ZSTANDARD_STEP_BYTES,
     ),
 )
+
+
+def compression_of(file_name: str) -> Compression | None:
+    """Return the compression that the suffix of a file's name states, or None."""
+    suffix = PurePath(file_name.lower()).suffix
+    for form in _COMPRESSIONS:
+        if suffix in form.suffixes:
+            return form
+    return None
 
 
 def decompressed(
@@ -92,19 +101,10 @@ def decompressed(
     UserError, in which the stream is called ``name``, if the data have another format, are
     truncated, are followed by other data, or are a decompression bomb.
     """
-    form = _format_of(file_name)
-    return stream if form is None else file_of(_decompressed_blocks(stream, form, name))
-
-
-def is_compressed(path: Path) -> bool:
-    """Return whether the suffix of a file is that of a compression, and so of a checksum within."""
-    return _format_of(path.name) is not None
-
-
-def _format_of(file_name: str) -> _Format | None:
-    """Return the format of compression that the suffix of a name stands for; None if none."""
-    suffix = PurePath(file_name.lower()).suffix
-    return next((form for form in _FORMATS if suffix in form.suffixes), None)
+    form = compression_of(file_name)
+    if form is None:
+        return stream
+    return file_of(_decompressed_blocks(stream, form, name))
 
 
 def refuse_bomb(
@@ -122,7 +122,7 @@ def refuse_bomb(
 
 def _decompressed_blocks(
     stream: BinaryIO,
-    form: _Format,
+    form: Compression,
     name: str,
 ) -> Iterator[bytes]:
     """Yield the data of one compressed stream, or of several end to end, as pigz writes them."""

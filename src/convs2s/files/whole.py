@@ -7,7 +7,7 @@ was changed on this disk looks like any other.
 from pathlib import Path
 
 from convs2s.files.checksums import check_noted_content
-from convs2s.files.compressed import BUFFER_BYTES, decompressed_file, is_compressed
+from convs2s.files.compressed import BUFFER_BYTES, compression_of, decompressed_file
 from convs2s.files.tensors import load_arrays
 
 
@@ -24,7 +24,7 @@ def check_whole(path: Path) -> None:
     check_noted_content(path)
     if path.suffix == ".safetensors":
         load_arrays(path)
-    elif is_compressed(path):
+    elif compression_of(path.name):
         with decompressed_file(path) as stream:
             while stream.read(BUFFER_BYTES):
                 pass

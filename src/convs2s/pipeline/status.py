@@ -58,6 +58,8 @@ _NO_RUNS = {
     "paper",
     "vocabulary",
 }
+# Folders of logs that are not logs of a task.
+_LOGS_OF_NO_TASK = {"download", "paper", "shown"}
 # Levels from the results down to a run: scales/SCALE/TASK/models/MODEL/RUN.
 _DEEPEST = 6
 _TAIL_BYTES = 4096  # bytes that are read at the end of a log
@@ -365,16 +367,28 @@ def _job_logs(results: Path) -> Iterator[tuple[Path, str]]:
 
     Each log comes with the name of its job: the path of the log below the folder of logs, without
     ``.log``, after ``SCALE/`` or ``TASK/`` where the folder of logs is one of a scale or of a task.
+    Logs of a task whose folder was removed are left out, unless the job runs.
     """
-    log_folders = {"": results / "logs"}
+    folders = {"": results}
     for scale in results.glob("scales/*"):
-        log_folders[f"{scale.name}/"] = scale / "logs"
+        folders[f"{scale.name}/"] = scale
+    for prefix, folder in folders.items():
+        for log, name in _named_logs(folder / "logs"):
+            task, _, rest = name.partition("/")
+            is_of_task = bool(rest) and task not in _LOGS_OF_NO_TASK
+            was_removed = is_of_task and not (folder / task).is_dir()
+            if not was_removed or _is_held(lock_beside(log)):
+                yield log, f"{prefix}{name}"
     # If the results are those of a task.
-    log_folders[f"{results.name}/"] = results.parent / "logs" / results.name
-    for prefix, log_folder in log_folders.items():
-        for log in whole_files(log_folder):
-            if log.suffix == ".log":
-                yield log, f"{prefix}{log.relative_to(log_folder).with_suffix('')}"
+    for log, name in _named_logs(results.parent / "logs" / results.name):
+        yield log, f"{results.name}/{name}"
+
+
+def _named_logs(folder: Path) -> Iterator[tuple[Path, str]]:
+    """Yield the logs below a folder of logs with their paths in it, without ``.log``."""
+    for log in whole_files(folder):
+        if log.suffix == ".log":
+            yield log, str(log.relative_to(folder).with_suffix(""))
 
 
 def _is_held(path: Path) -> bool:

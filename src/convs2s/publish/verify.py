@@ -34,7 +34,7 @@ from convs2s.files.checksums import (
     recorded_sha256,
     sha256,
 )
-from convs2s.files.compressed import is_compressed
+from convs2s.files.compressed import compression_of
 from convs2s.files.text import read_lines
 from convs2s.files.whole import check_whole
 from convs2s.model_file import check_runs
@@ -159,7 +159,7 @@ class _Records:
             yield self._changed_download
         if path.suffix == ".safetensors":
             yield _damaged_model
-        elif is_compressed(path) or note_path(path).is_file():
+        elif compression_of(path.name) or note_path(path).is_file():
             yield _changed_file
         elif has_note(path) and path not in self.listed and self._is_of_jobs(path):
             yield _missing_note

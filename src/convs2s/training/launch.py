@@ -203,8 +203,10 @@ def torchrun(options: Sequence[str], command: Sequence[str]) -> None:
         UnfinishedError: The workers stopped early, or this process received a signal.
         UserError: A worker failed. Unless a signal killed it, it has printed the reason.
     """
-    # Each worker reports its error in one line, so silence torchrun's own report.
-    logging.getLogger("torch.distributed.elastic").setLevel(logging.CRITICAL)
+    # The workers report their error in one line, so silence torchrun's own reports. One of its
+    # loggers has a level of its own.
+    for part in ("", ".agent.server.api"):
+        logging.getLogger(f"torch.distributed.elastic{part}").setLevel(logging.CRITICAL)
     # The same as the option --shutdown-timeout, which torch has from 2.12 on. Older versions ignore
     # it and wait for 30 s.
     os.environ["TORCH_ELASTIC_SHUTDOWN_TIMEOUT"] = str(SHUTDOWN_SECONDS)
