@@ -1,6 +1,7 @@
 """What a job leaves beside its files where it fails, is killed, or has a twin at work."""
 
 import fcntl
+import json
 import os
 import subprocess
 import threading
@@ -65,7 +66,7 @@ def test_a_job_waits_in_silence_for_who_only_asks(
         fcntl.flock(stream, fcntl.LOCK_SH)
         release = threading.Timer(0.15, fcntl.flock, (stream, fcntl.LOCK_UN))
         release.start()
-        with job(SimpleNamespace(log=[str(log)], input=[], output=[])):
+        with job(SimpleNamespace(log=[str(log)], input=[], params={}, output=[])):
             print("at work", flush=True)
         release.join()
     assert "done in" in log.read_text()
@@ -76,7 +77,7 @@ def test_a_failed_job_leaves_no_note_of_what_stood_there_before(tmp_path: Path) 
     """The note would accuse what the next job, or a person, writes in its place."""
     output = tmp_path / "scores.json"
     log = tmp_path / "a.log"
-    rule = SimpleNamespace(log=[str(log)], input=[], output=[str(output)])
+    rule = SimpleNamespace(log=[str(log)], input=[], params={}, output=[str(output)])
     with job(rule):
         output.write_text("1\n")
     assert note_path(output).is_file()
@@ -117,7 +118,7 @@ def test_a_log_without_room_is_no_reason_to_fail(
 ) -> None:
     """What the job writes says that the disk is full."""
     log = tmp_path / "a.log"
-    rule = SimpleNamespace(log=[str(log)], input=[], output=[])
+    rule = SimpleNamespace(log=[str(log)], input=[], params={}, output=[])
     with files_of_at_most(30), pytest.raises(SystemExit), job(rule):
         raise UserError("no room")
     assert capfd.readouterr().err == "error: no room\n"
@@ -134,18 +135,24 @@ def output(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return [str(tmp_path / "made/train.txt"), str(tmp_path / "made/valid.txt")]
 
 
+def noted(output: list[str]) -> str:
+    """The name of the try that the note has."""
+    name: str = json.loads(note_beside(output[0]).read_text("utf-8"))["try"]
+    return name
+
+
 def fail(output: list[str]) -> str:
     """What the note of a failed try says: no other one says the same."""
     with pytest.raises(KeyError), noted_try(output):
         raise KeyError
-    return failed_try(output[0])
+    return noted(output)
 
 
 def succeed(output: list[str]) -> str:
     """What is said after a try that succeeds; that it runs is noted from its start."""
     before = failed_try(output[0])
     with noted_try(output):
-        assert failed_try(output[0]) not in ("", before)
+        assert noted(output) not in ("", before)
     return failed_try(output[0])
 
 
@@ -174,6 +181,7 @@ def test_a_second_try_of_a_run_leaves_what_the_plan_saw(
     assert succeed(output) == ""
     planned = fail(output)
     monkeypatch.setenv(RUN, "second")
-    fail(output)
-    fail(output)
+    for _ in range(2):
+        fail(output)
+        assert failed_try(output[0]) == planned
     assert succeed(output) == planned

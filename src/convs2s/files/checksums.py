@@ -13,7 +13,8 @@ from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
-from convs2s.errors import UserError, failed_use
+from convs2s.errors import UserError
+from convs2s.files.notes import write_note
 
 # Suffixes of files whose checksum their readers check.
 CHECKED_BY_READERS = (
@@ -93,18 +94,7 @@ def note_checksums(paths: Iterable[str | Path], results: str | Path | None) -> N
         name = path.name
         if root is not None and place.is_relative_to(root):
             name = str(place.relative_to(root))
-        note = note_path(path)
-        # atomic_path is not used, because every job imports this module, and atomic_path needs
-        # shutil, which imports all compression modules and is slow to import.
-        partial = note.with_name(f"{note.name}.partial")
-        try:
-            partial.write_text(f"{sha256(path)}  {name}\n", encoding="utf-8")
-            with partial.open("rb") as written:
-                # Otherwise a power cut may leave an empty note.
-                os.fsync(written.fileno())
-            partial.replace(note)
-        except OSError as error:
-            raise failed_use(error, "cannot be written", note) from None
+        write_note(note_path(path), f"{sha256(path)}  {name}\n")
 
 
 def forget_checksums(paths: Iterable[str | Path]) -> None:

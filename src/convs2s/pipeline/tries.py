@@ -22,6 +22,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from convs2s.files.notes import write_note
 from convs2s.pipeline.living import RUN
 
 
@@ -31,11 +32,22 @@ def note_beside(output: str | Path) -> Path:
 
 
 def failed_try(output: str) -> str:
-    """Return the name of the last failed try of a job whose first output is ``output``.
+    """Return the name of the last try of a job that had failed when Snakemake planned the run.
 
-    It is empty if no try has failed since the last success.
+    ``output`` is the job's first output. The name is empty if no try had failed since the last
+    success.
     """
-    return _read(note_beside(output)).get("try", "")
+    fields = _read(note_beside(output))
+    return fields.get("planned" if _is_of_this_run(fields) else "try", "")
+
+
+def is_unfinished(output: str) -> bool:
+    """Return whether the last try of a job of an earlier run has not ended well.
+
+    ``output`` is the job's first output.
+    """
+    fields = _read(note_beside(output))
+    return "planned" in fields and not _is_of_this_run(fields)
 
 
 @contextmanager
@@ -50,26 +62,25 @@ def noted_try(output: Sequence[str]) -> Iterator[None]:
         yield
         return
     note = note_beside(output[0])
-    run = os.environ.get(RUN, "")
-    previous = _read(note)
-    planned = previous.get("try", "")
-    if run and previous.get("run") == run:
-        # An earlier try of the same run wrote this note after Snakemake had planned.
-        planned = previous.get("planned", "")
+    planned = failed_try(output[0])
     note.parent.mkdir(parents=True, exist_ok=True)
-    _write(note, {"try": uuid.uuid4().hex, "planned": planned, "run": run})
+    running = {
+        "try": uuid.uuid4().hex,
+        "planned": planned,
+        "run": os.environ.get(RUN, ""),
+    }
+    write_note(note, json.dumps(running))
     yield
     if planned:
-        _write(note, {"try": planned})
+        write_note(note, json.dumps({"try": planned}))
     else:
         note.unlink(missing_ok=True)
 
 
-def _write(note: Path, fields: dict[str, str]) -> None:
-    """Write a note and rename it into place, so that a job that dies leaves no empty note."""
-    partial = note.with_name(f"{note.name}.part")
-    partial.write_text(json.dumps(fields), "utf-8")
-    partial.replace(note)
+def _is_of_this_run(fields: dict[str, str]) -> bool:
+    """Return whether a try began in this run, after Snakemake had planned it."""
+    run = os.environ.get(RUN, "")
+    return bool(run) and fields.get("run") == run
 
 
 def _read(note: Path) -> dict[str, str]:
