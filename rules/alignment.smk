@@ -6,6 +6,7 @@ rule align_words:
     input:
         source=of_text("<results>/{task}/corpus/{stage}/train.source.zst"),
         target=of_text("<results>/{task}/corpus/{stage}/train.target.zst"),
+        changed=changed("align_words"),
     output:
         "<results>/{task}/alignment/links",
     log:
@@ -33,6 +34,7 @@ rule build_dictionary:
         source=of_text("<results>/{task}/corpus/{stage}/train.source.zst"),
         target=of_text("<results>/{task}/corpus/{stage}/train.target.zst"),
         links="<results>/{task}/alignment/links",
+        changed=changed("build_dictionary"),
     output:
         dictionary="<results>/{task}/alignment/dictionary.tsv",
         candidates="<results>/{task}/alignment/candidates.tsv",

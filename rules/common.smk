@@ -5,6 +5,7 @@ A job runs again (profiles/default: rerun-triggers) in these cases:
 - An output is missing.
 - An input is newer than the outputs, or the set of inputs has changed.
 - A param has another value. Snakemake compares only constants and functions of `wildcards` alone.
+- The job has noted other params, or another size or time of a user's file (`changed`).
 - With --sdm, the file of its environment was edited.
 
 The param `code=code("SCRIPT")` changes with the script, with all modules of the package that it
@@ -22,6 +23,7 @@ from convs2s.config.runs import RUN_PATTERN, SEED_PATTERN, alternatives, members
 from convs2s.layout import Layout
 from convs2s.pipeline.plan import Plan
 from convs2s.pipeline.fingerprint import fingerprints
+from convs2s.pipeline.outdated import change_file, params_of_job
 from convs2s.pipeline.process import provide_environment
 from convs2s.pipeline.run import begin_run, check_folder, hold_results
 from convs2s.pipeline.tries import failed_try
@@ -127,6 +129,33 @@ def code(script, rule=None):
         return " ".join(filter(None, [of_script, *extensions, tries(rule or script)(wildcards)]))
 
     return digest
+
+
+def changed(rule, own=None):
+    """Return an input function for the change file of a job, by which a plan sees what is outdated.
+
+    It is newer than the outputs if these were made with other params, or from another size or
+    time of the user's files than those that the input function `own` returns now. Snakemake's
+    records of params may be lost, and an older file in place of an input is up to date to it
+    (docs/decisions/0026).
+
+    It is `.snakemake/convs2s/changes/codes.0e3a55d41c3de0b5` for the BPE codes of a task. Mostly
+    there is none.
+    """
+
+    def file(wildcards):
+        stated = getattr(rules, rule)
+        params = params_of_job(stated.params.items(), wildcards)
+        output = str(stated.output[0]).format(**dict(wildcards.items()))
+        given = own(wildcards) if own else []
+        own_files = plan.own_files([given] if isinstance(given, str) else given)
+        found = in_one_line(change_file)(output, params, own_files)
+        if found is None:
+            return []
+        path, is_outdated = found
+        return local(str(path)) if is_outdated else ancient(local(str(path)))
+
+    return file
 
 
 def memory(base):

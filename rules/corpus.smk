@@ -23,6 +23,7 @@ rule extract_corpus:
     """Extract the raw text of a validation or test set, against which translations are scored."""
     input:
         raw_files,
+        changed=changed("extract_corpus", raw_files),
     output:
         "<results>/{task}/corpus/raw/{split}.source.zst",
         "<results>/{task}/corpus/raw/{split}.target.zst",
@@ -52,6 +53,7 @@ rule extract_reference:
     """Extract the raw text of a further reference of a test set."""
     input:
         raw_files,
+        changed=changed("extract_reference", raw_files),
     output:
         "<results>/{task}/corpus/raw/{split}.reference{number,[1-9][0-9]*}.target.zst",
     log:
@@ -80,6 +82,7 @@ rule prepare_training_text:
     """Extract, tokenize and filter a task's training text in one job."""
     input:
         raw_files,
+        changed=changed("prepare_training_text", raw_files),
     output:
         source="<results>/{task}/corpus/clean/train.source.zst",
         target="<results>/{task}/corpus/clean/train.target.zst",
@@ -112,6 +115,7 @@ rule split_training_text:
     """Extract the training text of a large corpus and split it into parts."""
     input:
         raw_files,
+        changed=changed("split_training_text", raw_files),
     output:
         source=temp(scatter.parts("<results>/{{task}}/corpus/raw/train.{scatteritem}.source.zst")),
         target=temp(scatter.parts("<results>/{{task}}/corpus/raw/train.{scatteritem}.target.zst")),
@@ -139,6 +143,7 @@ rule tokenize_and_filter_part:
     input:
         source="<results>/{task}/corpus/raw/train.{scatteritem}.source.zst",
         target="<results>/{task}/corpus/raw/train.{scatteritem}.target.zst",
+        changed=changed("tokenize_and_filter_part"),
     output:
         source=temp("<results>/{task}/corpus/clean/train.{scatteritem}.source.zst"),
         target=temp("<results>/{task}/corpus/clean/train.{scatteritem}.target.zst"),
@@ -171,6 +176,7 @@ rule join_training_text:
         source=gather.parts("<results>/{{task}}/corpus/clean/train.{scatteritem}.source.zst"),
         target=gather.parts("<results>/{{task}}/corpus/clean/train.{scatteritem}.target.zst"),
         reports=gather.parts("<results>/{{task}}/corpus/clean/train.{scatteritem}.json"),
+        changed=changed("join_training_text"),
     output:
         source="<results>/{task}/corpus/clean/train.source.zst",
         target="<results>/{task}/corpus/clean/train.target.zst",
@@ -198,6 +204,7 @@ rule tokenize_and_filter_validation:
     input:
         source="<results>/{task}/corpus/raw/valid.source.zst",
         target="<results>/{task}/corpus/raw/valid.target.zst",
+        changed=changed("tokenize_and_filter_validation"),
     output:
         source="<results>/{task}/corpus/clean/valid.source.zst",
         target="<results>/{task}/corpus/clean/valid.target.zst",
@@ -229,6 +236,7 @@ rule count_pairs:
     input:
         train="<results>/{task}/corpus/clean/train.json",
         valid="<results>/{task}/corpus/clean/valid.json",
+        changed=changed("count_pairs"),
     output:
         "<results>/{task}/corpus/counts.txt",
     log:
@@ -254,6 +262,7 @@ rule tokenize_file:
     """Split test text into words, for tokenized BLEU, perplexity and rescoring."""
     input:
         "<results>/{task}/corpus/raw/{testset}.{side}.zst",
+        changed=changed("tokenize_file"),
     output:
         "<results>/{task}/corpus/tok/{testset}.{side}.zst",
     log:
@@ -280,7 +289,8 @@ rule tokenize_file:
 rule write_title_corpus:
     """Write sentences of abstracts and titles of papers as the corpus files of a task."""
     input:
-        lambda w: files_of(tasks[w.task].titles.files),
+        title_files,
+        changed=changed("write_title_corpus", title_files),
     output:
         # train.sentence, train.title, valid.sentence, valid.title, test.sentence, test.title
         pairs=expand("<downloads>/titles/{{task}}/{file}", file=TITLE_FILES),
@@ -307,6 +317,7 @@ rule learn_truecaser:
     """Learn from training text how each word is written inside a sentence."""
     input:
         text="<results>/{task}/corpus/clean/train.{side}.zst",
+        changed=changed("learn_truecaser"),
     output:
         "<results>/{task}/corpus/truecaser.{side}.tsv",
     log:
@@ -333,6 +344,7 @@ rule truecase_file:
     input:
         text="<results>/{task}/corpus/clean/{split}.{side}.zst",
         truecaser="<results>/{task}/corpus/truecaser.{side}.tsv",
+        changed=changed("truecase_file"),
     output:
         "<results>/{task}/corpus/truecased/{split,train|valid}.{side}.zst",
     log:

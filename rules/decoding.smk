@@ -9,6 +9,7 @@ rule decode_test_set:
         models=models_of_run,
         source=of_text("<results>/{task}/corpus/raw/{testset}.source.zst"),
         tuned=tuned_penalty,
+        changed=changed("decode_test_set"),
     output:
         lines="<results>/{task}/models/{model}/{run}/{testset}.{decoding}.jsonl",
         text="<results>/{task}/models/{model}/{run}/{testset}.{decoding}.txt",
@@ -41,6 +42,7 @@ rule time_decoding:
         models=models_of_run,
         source=of_text("<results>/{task}/corpus/raw/{testset}.source.zst"),
         tuned=tuned_penalty,
+        changed=changed("time_decoding"),
     output:
         "<results>/{task}/models/{model}/{run}/{testset}.{decoding}.{device}.speed.json",
     log:

@@ -7,8 +7,8 @@ DEMO_PARTS = expand("en_fr/{s}", s=["train", "valid", "test"]) + expand(
 
 # `update` keeps Snakemake from removing an existing file, such as one from another checkout, before
 # the job. The job compares its checksum, and fetches the file only if it differs. An existing file
-# of which Snakemake has no record is up to date. The rule has no param `code`, as an edit of the
-# code must not fetch files again.
+# of which Snakemake has no record is up to date, so the rule has no input `changed`. It has no param
+# `code` either, as an edit of the code must not fetch files again.
 rule download_file:
     """Fetch a file from its address or a mirror, and check its checksum."""
     input:
@@ -38,6 +38,8 @@ rule download_file:
 # them.
 rule write_demo_corpus:
     """Write the sentences of the demo, which are in the package."""
+    input:
+        changed=changed("write_demo_corpus"),
     output:
         expand("<downloads>/demo/{part}.{lang}", part=DEMO_PARTS, lang=["en", "fr"]),
     log:
@@ -57,6 +59,8 @@ rule write_demo_corpus:
 # that config/downloads.yaml had when tools/mirror wrote it. No setting changes it.
 rule write_mirror:
     """Write small files in place of all downloads."""
+    input:
+        changed=changed("write_mirror"),
     output:
         directory(layout.mirror),  # <results>/archives
     log:

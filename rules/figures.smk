@@ -4,12 +4,20 @@ The head of paper.smk describes the functions of `plan`. Figure 2 is drawn from 
 a table is. The other figures need models, so asking for one of them makes the runs that it shows.
 """
 
+# The plots of a run's attention, without suffix: one for each sentence of config.yaml.
+ATTENTION = expand(
+    "<results>/{task}/models/{model}/{run}/{testset}.{decoding}.attention{line}",
+    line=options.plots.sentences,
+    allow_missing=True,
+)
+
 
 rule plot_bleu_by_layers:
     """Plot BLEU by the number of layers."""
     input:
         scores=lambda w: plan.scores(w.table),
         published=lambda w: [local(file) for file in plan.published],
+        changed=changed("plot_bleu_by_layers"),
     output:
         report(
             "<results>/paper/{table}.svg",
@@ -47,6 +55,7 @@ rule attend_to_example:
             else []
         ),
         tuned=tuned_penalty,
+        changed=changed("attend_to_example"),
     output:
         "<results>/{task}/models/{model}/{run,seed[0-9]+}/{testset}.{decoding}.example.json",
     log:
@@ -78,6 +87,7 @@ rule plot_example:
         # `<results>/{task}/models/{model}/seed1/test.beam5.example.json`: the output of
         # attend_to_example for the first run in the figure's first row.
         lambda w: in_one_line(plan.drawn_cells)("figure3")[0].paths[0],
+        changed=changed("plot_example"),
     output:
         report(
             "<results>/paper/figure3.svg",
@@ -103,6 +113,7 @@ rule project_phrases:
     """Project the states of phrases in a model to two dimensions."""
     input:
         model="<results>/{task}/models/{model}/{run}/model.safetensors",
+        changed=changed("project_phrases"),
     output:
         "<results>/{task}/models/{model}/{run,seed[0-9]+}/phrases.{phrases}.json",
     log:
@@ -132,6 +143,7 @@ rule plot_phrase_states:
         # `<results>/{task}/models/{model}/seed1/phrases.NAME.json`: the output of project_phrases
         # for the first run in each row.
         lambda w: [cell.paths[0] for cell in in_one_line(plan.drawn_cells)("lstm_figure2")],
+        changed=changed("plot_phrase_states"),
     output:
         report(
             "<results>/paper/lstm_figure2.svg",
@@ -164,6 +176,7 @@ rule plot_bleu_by_length:
         # source, reference: `<results>/{task}/corpus/tok/test.source.zst` and `.target.zst`.
         # vocabulary: `<results>/{task}/vocabulary/LANG.tsv` of the source language.
         unpack(lambda w: in_one_line(plan.curves)()[0]),
+        changed=changed("plot_bleu_by_length"),
     output:
         report(
             "<results>/paper/lstm_figure3.svg",
@@ -193,6 +206,7 @@ rule plot_learning_curve:
     """Plot the perplexities and learning rates of a training."""
     input:
         history="<results>/{task}/models/{model}/{run}/history.jsonl",
+        changed=changed("plot_learning_curve"),
     output:
         report(
             "<results>/{task}/models/{model}/{run}/curve.svg",
@@ -220,22 +234,15 @@ rule plot_attention:
     input:
         model="<results>/{task}/models/{model}/{run}/model.safetensors",
         translations="<results>/{task}/models/{model}/{run}/{testset}.{decoding}.jsonl",
+        changed=changed("plot_attention"),
     output:
         svg=report(
-            expand(
-                "<results>/{task}/models/{model}/{run}/{testset}.{decoding}.attention{line}.svg",
-                line=options.plots.sentences,
-                allow_missing=True,
-            ),
+            [f"{plot}.svg" for plot in ATTENTION],
             caption="../workflow/report/attention.rst",
             category="{task}",
             labels={"model": "{model}", "run": "{run}", "plot": "attention"},
         ),
-        png=expand(
-            "<results>/{task}/models/{model}/{run}/{testset}.{decoding}.attention{line}.png",
-            line=options.plots.sentences,
-            allow_missing=True,
-        ),
+        png=[f"{plot}.png" for plot in ATTENTION],
     log:
         "<logs>/{task}/{model}/{run}/{testset}.{decoding}.attention.log",
     benchmark:

@@ -48,6 +48,44 @@ def raw_files(wildcards):
     return in_one_line(plan.source_files)(wildcards.task, split, number or None)
 
 
+def model_of_vocabulary(wildcards):
+    """Return the model file that a task's key `vocabulary_of` names.
+
+    It is a path such as `<results>/wmt14_en_fr/models/convs2s/seed1/model.safetensors`, or that of
+    a download.
+    """
+    return in_one_line(plan.model_of_vocabulary)(wildcards.task)
+
+
+def released_files(wildcards):
+    """Return the files with the checkpoint, dictionaries and codes of a task's key `released`.
+
+    An archive is listed once, such as
+    `<downloads>/dl.fbaipublicfiles.com/fairseq/models/wmt14.v2.en-fr.fconv-py.tar.bz2`.
+    """
+    return files_of(tasks[wildcards.task].released_references())
+
+
+def title_files(wildcards):
+    """Return the files of papers' abstracts and titles that the key `titles` of a task names."""
+    return files_of(tasks[wildcards.task].titles.files)
+
+
+def baseline_list(wildcards):
+    """Return the n-best list of another system for a test set.
+
+    It is the user's file that the task's key `n_best` names for the test set. At a scale with the
+    key `n_best`, a list of our own model stands in for it:
+    `<results>/{task}/models/MODEL/RUN/test.DECODING.nbest.zst`.
+    """
+    return in_one_line(plan.baseline_list)(wildcards.task, wildcards.testset)
+
+
+def rouge_exceptions(wildcards):
+    """Return the user's file of irregular word forms for ROUGE's stemmer, if there is one."""
+    return options.rouge_exceptions or []
+
+
 def side_of(wildcards):
     """Return the side of the language that the wildcards name: `source` or `target`."""
     return in_one_line(tasks[wildcards.task].side_of)(wildcards.lang)

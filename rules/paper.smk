@@ -45,6 +45,7 @@ rule write_table:
     input:
         scores=lambda w: plan.scores(w.table),
         published=lambda w: [local(file) for file in plan.published],
+        changed=changed("write_table"),
     output:
         multiext("<results>/paper/{table}", ".csv", ".tex", ".svg", ".md"),
     log:
@@ -68,6 +69,7 @@ rule write_figure_table:
     input:
         scores=lambda w: plan.scores(w.table),
         published=lambda w: [local(file) for file in plan.published],
+        changed=changed("write_figure_table"),
     output:
         multiext("<results>/paper/{table}", ".csv", ".tex", ".md"),
     log:
@@ -91,6 +93,7 @@ rule write_ledger:
     input:
         scores=lambda w: plan.scores(*plan.planned),
         published=lambda w: [local(file) for file in plan.published],
+        changed=changed("write_ledger"),
     output:
         "<results>/paper/ledger.jsonl",
     log:
@@ -113,6 +116,7 @@ rule write_claims:
     """Test the papers' claims on our scores."""
     input:
         ledger="<results>/paper/ledger.jsonl",
+        changed=changed("write_claims"),
     output:
         multiext("<results>/paper/claims", ".csv", ".json", ".md"),
     log:
@@ -140,6 +144,7 @@ rule write_costs:
     input:
         lambda w: plan.finished(f"{run}/history.jsonl" for run in plan.runs),
         ledger="<results>/paper/ledger.jsonl",
+        changed=changed("write_costs"),
     output:
         multiext("<results>/paper/costs", ".csv", ".md"),
     log:
@@ -171,6 +176,7 @@ rule write_report:
         lambda w: plan.shown_in_report(),
         ledger="<results>/paper/ledger.jsonl",
         claims="<results>/paper/claims.json",
+        changed=changed("write_report"),
     output:
         report(
             "<results>/paper/report.html",
@@ -196,6 +202,7 @@ rule show_in_report:
     """Show a table, the claims or the costs as a page of Snakemake's own report."""
     input:
         "<results>/paper/{page}.md",
+        changed=changed("show_in_report"),
     output:
         report(
             "<results>/shown/paper.{page}.html",

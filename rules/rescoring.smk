@@ -12,6 +12,7 @@ rule list_n_best:
         models=models_of_run,
         source=of_text("<results>/{task}/corpus/raw/{testset}.source.zst"),
         tuned=penalty_of_list,
+        changed=changed("list_n_best"),
     output:
         "<results>/{task}/models/{model}/{run}/{testset}.{decoding}.nbest.zst",
     log:
@@ -44,6 +45,7 @@ rule score_n_best:
         source=of_text("<results>/{task}/corpus/tok/{testset}.source.zst"),
         n_best="<results>/{task}/models/{model}/{run}/{testset}.{decoding}.nbest.zst",
         tuned=penalty_of_list,
+        changed=changed("score_n_best"),
     output:
         "<results>/{task}/models/{model}/{run}/{testset}.{decoding}.scored-by-{scorer}-{scorer_run}.nbest.zst",
     log:
@@ -73,6 +75,7 @@ rule rescore_n_best:
         n_best="<results>/{task}/models/{model}/{run}/{testset}.{decoding}.scored-by-{scorer}-{scorer_run}.nbest.zst",
         raw=of_text("<results>/{task}/corpus/raw/{testset}.target.zst"),
         tokenized=of_text("<results>/{task}/corpus/tok/{testset}.target.zst"),
+        changed=changed("rescore_n_best"),
     output:
         translations="<results>/{task}/models/{model}/{run}/{testset}.{decoding}.rescored-by-{scorer}-{scorer_run}.txt",
         text="<results>/{task}/models/{model}/{run}/{testset}.{decoding}.rescored-by-{scorer}-{scorer_run}.bleu.txt",
@@ -109,10 +112,8 @@ rule score_baseline_list:
     input:
         models=models_of_run,
         source=of_text("<results>/{task}/corpus/tok/{testset}.source.zst"),
-        # The user's file that the task's key `n_best` names for the test set. At a scale with the
-        # key `n_best`, a list of our own model stands in for it:
-        # `<results>/{task}/models/MODEL/RUN/test.DECODING.nbest.zst`.
-        n_best=lambda w: in_one_line(plan.baseline_list)(w.task, w.testset),
+        n_best=baseline_list,
+        changed=changed("score_baseline_list", baseline_list),
     output:
         "<results>/{task}/models/{model}/{run}/{testset}.scored.nbest.zst",
     log:
@@ -143,6 +144,7 @@ rule rescore_baseline_list:
         n_best="<results>/{task}/models/{model}/{run}/{testset}.scored.nbest.zst",
         raw=of_text("<results>/{task}/corpus/raw/{testset}.target.zst"),
         tokenized=of_text("<results>/{task}/corpus/tok/{testset}.target.zst"),
+        changed=changed("rescore_baseline_list"),
     output:
         translations="<results>/{task}/models/{model}/{run}/{testset}.rescored.txt",
         text="<results>/{task}/models/{model}/{run}/{testset}.rescored.bleu.txt",
@@ -178,6 +180,7 @@ rule tune_length_penalty:
         n_best="<results>/{task}/models/{model}/{run}/{testset}.{decoding}.nbest.zst",
         raw=of_text("<results>/{task}/corpus/raw/{testset}.target.zst"),
         tokenized=of_text("<results>/{task}/corpus/tok/{testset}.target.zst"),
+        changed=changed("tune_length_penalty"),
     output:
         tsv="<results>/{task}/models/{model}/{run}/{testset}.{decoding}.length_penalty.tsv",
         json="<results>/{task}/models/{model}/{run}/{testset}.{decoding}.length_penalty.json",
@@ -207,6 +210,7 @@ rule plot_length_penalty:
     input:
         table="<results>/{task}/models/{model}/{run}/{testset}.{decoding}.length_penalty.tsv",
         tuning="<results>/{task}/models/{model}/{run}/{testset}.{decoding}.length_penalty.json",
+        changed=changed("plot_length_penalty"),
     output:
         report(
             "<results>/{task}/models/{model}/{run}/{testset}.{decoding}.length_penalty.svg",

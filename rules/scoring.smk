@@ -10,6 +10,7 @@ rule evaluate_bleu:
         tuned=tuned_penalty,
         raw=of_text("<results>/{task}/corpus/raw/{testset}.target.zst"),
         tokenized=of_text("<results>/{task}/corpus/tok/{testset}.target.zst"),
+        changed=changed("evaluate_bleu"),
     output:
         "<results>/{task}/models/{model}/{run}/{testset}.{decoding}.bleu.json",
     log:
@@ -41,6 +42,7 @@ rule measure_perplexity:
         models=models_of_run,
         source=of_text("<results>/{task}/corpus/tok/{testset}.source.zst"),
         target=of_text("<results>/{task}/corpus/tok/{testset}.target.zst"),
+        changed=changed("measure_perplexity"),
     output:
         "<results>/{task}/models/{model}/{run}/{testset}.perplexity.json",
     log:
@@ -76,8 +78,8 @@ rule evaluate_rouge:
             of_text(f"<results>/{{task}}/corpus/raw/{{testset}}{part}.target.zst")(w)
             for part in tasks[w.task].reference_parts(w.testset)
         ],
-        # A user's file of irregular word forms for the stemmer.
-        exceptions=options.rouge_exceptions or [],
+        exceptions=rouge_exceptions,
+        changed=changed("evaluate_rouge", rouge_exceptions),
     output:
         "<results>/{task}/models/{model}/{run}/{testset}.{decoding}.rouge.json",
     log:
@@ -106,6 +108,7 @@ rule summarize_runs:
     """Write a task's headline score, the mean over its runs, as text, as JSON and as a page."""
     input:
         headline_scores,
+        changed=changed("summarize_runs"),
     output:
         text="<results>/{task}/{metric}.txt",
         json="<results>/{task}/{metric}.json",
@@ -145,6 +148,7 @@ rule compare_models:
         system=lambda w: plan.translations_of_seeds(w.task, w.system, w.testset, w.decoding),
         raw=of_text("<results>/{task}/corpus/raw/{testset}.target.zst"),
         tokenized=of_text("<results>/{task}/corpus/tok/{testset}.target.zst"),
+        changed=changed("compare_models"),
     output:
         text="<results>/{task}/compare/{testset}.{decoding}.{baseline}-vs-{system}.txt",
         json="<results>/{task}/compare/{testset}.{decoding}.{baseline}-vs-{system}.json",
@@ -176,6 +180,7 @@ rule write_examples:
         reference=lambda w: of_text(
             f"<results>/{{task}}/corpus/raw/{tasks[w.task].headline.tests[0]}.target.zst"
         )(w),
+        changed=changed("write_examples"),
     output:
         "<results>/{task}/examples.txt",
     log:

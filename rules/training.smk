@@ -30,6 +30,8 @@ if GPUS and options.nodes > 1:
 
 rule write_model_settings:
     """Write the architecture and the recipe of a model to a file."""
+    input:
+        changed=changed("write_model_settings"),
     output:
         "<results>/{task}/models/{model}/settings.json",
     log:
@@ -128,6 +130,7 @@ rule measure_training_speed:
     input:
         history="<results>/{task}/models/{model}/{run}/history.jsonl",
         training="<results>/{task}/models/{model}/{run}/training.json",
+        changed=changed("measure_training_speed"),
     output:
         "<results>/{task}/models/{model}/{run,seed[0-9]+}/training.speed.json",
     log:
@@ -147,10 +150,8 @@ rule measure_training_speed:
 rule import_released:
     """Convert a published model of others, which a task uses instead of trainings of its own."""
     input:
-        # The files with the checkpoint, dictionaries and codes that the task's key `released`
-        # names. An archive is listed once, such as
-        # `<downloads>/dl.fbaipublicfiles.com/fairseq/models/wmt14.v2.en-fr.fconv-py.tar.bz2`.
-        lambda w: files_of(tasks[w.task].released_references()),
+        released_files,
+        changed=changed("import_released", released_files),
     output:
         "<results>/{task}/models/{model}/released/model.safetensors",
     log:

@@ -13,6 +13,7 @@ rule count_words:
     input:
         source=of_text("<results>/{task}/corpus/{stage}/train.source.zst"),
         target=of_text("<results>/{task}/corpus/{stage}/train.target.zst"),
+        changed=changed("count_words"),
     output:
         source="<results>/{task}/corpus/words/source.tsv.zst",
         target="<results>/{task}/corpus/words/target.tsv.zst",
@@ -43,6 +44,7 @@ rule learn_bpe:
             for side, lang in zip(("source", "target"), tasks[w.task].language_pair)
             if w.suffix in ("", f".{lang}")
         ],
+        changed=changed("learn_bpe"),
     output:
         "<results>/{task}/vocabulary/codes{suffix}",
     log:
@@ -73,6 +75,7 @@ rule build_vocabulary:
     input:
         words=lambda w: of_text(f"<results>/{{task}}/corpus/words/{side_of(w)}.tsv.zst")(w),
         bpe_codes=bpe_codes,
+        changed=changed("build_vocabulary"),
     output:
         "<results>/{task}/vocabulary/{lang}.tsv",
     log:
@@ -101,9 +104,8 @@ rule build_vocabulary:
 rule take_codes:
     """Take the BPE codes of another task's model."""
     input:
-        # The model file that the task's key `vocabulary_of` names: a path such as
-        # `<results>/wmt14_en_fr/models/convs2s/seed1/model.safetensors`, or a download.
-        model=lambda w: in_one_line(plan.model_of_vocabulary)(w.task),
+        model=model_of_vocabulary,
+        changed=changed("take_codes", model_of_vocabulary),
     output:
         "<results>/{task}/vocabulary/codes",
     log:
@@ -126,10 +128,10 @@ rule take_codes:
 rule take_vocabulary:
     """Take a side's vocabulary from another task's model."""
     input:
-        # The same model file as in take_codes. The counts in the vocabulary are those of this
-        # task's words.
-        model=lambda w: in_one_line(plan.model_of_vocabulary)(w.task),
+        model=model_of_vocabulary,
+        # The counts in the vocabulary are those of this task's words.
         words=lambda w: of_text(f"<results>/{{task}}/corpus/words/{side_of(w)}.tsv.zst")(w),
+        changed=changed("take_vocabulary", model_of_vocabulary),
     output:
         "<results>/{task}/vocabulary/{lang}.tsv",
     log:
@@ -161,10 +163,9 @@ rule binarize:
         counts=of_text("<results>/{task}/corpus/counts.txt"),  # checks that filters were equal
         bpe_codes=bpe_codes,
         vocabularies=lambda w: expand(
-            "<results>/{task}/vocabulary/{lang}.tsv",
-            task=w.task,
-            lang=tasks[w.task].language_pair,
+            "<results>/{task}/vocabulary/{lang}.tsv", task=w.task, lang=tasks[w.task].language_pair
         ),
+        changed=changed("binarize"),
     output:
         stores=multiext("<results>/{task}/dataset/", "train.arrow", "valid.arrow"),
         descriptions=multiext("<results>/{task}/dataset/", "train.json", "valid.json"),
@@ -194,6 +195,7 @@ rule count_dataset:
     input:
         train="<results>/{task}/dataset/train.json",
         valid="<results>/{task}/dataset/valid.json",
+        changed=changed("count_dataset"),
     output:
         "<results>/{task}/dataset/counts.txt",
     log:

@@ -234,7 +234,7 @@ def write_codes(results: Path, task: str) -> Path:
     codes = results / task / "vocabulary/codes"
     codes.parent.mkdir(parents=True)
     log = str(results / "logs" / task / "learn_bpe.log")
-    with job(SimpleNamespace(log=[log], input=[], output=[str(codes)])):
+    with job(SimpleNamespace(log=[log], input=[], output=[str(codes)], params={})):
         codes.write_text(f"#version: 0.2\n{task[0]} {task[-1]}\n")
     return codes
 

@@ -142,7 +142,7 @@ class Checkout:
             and not {"logs", "benchmarks"} & {*file.parts}
             and not (
                 file.name.startswith(".")
-                and file.suffix in (".lock", ".sha256", ".sources", ".try")
+                and file.suffix in (".lock", ".made", ".sha256", ".sources", ".try")
             )
         )
 

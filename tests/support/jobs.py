@@ -8,7 +8,7 @@ import os, sys, time
 from types import SimpleNamespace
 from convs2s.errors import UserError
 from convs2s.pipeline.job import job
-with job(SimpleNamespace(log=[sys.argv[1]], input=[], output=[])):
+with job(SimpleNamespace(log=[sys.argv[1]], input=[], output=[], params={})):
     print("at work", flush=True)
     exec(sys.argv[2])
 """

@@ -111,6 +111,13 @@ def test_jobs_find_what_has_the_prefix(repository: Repository, tmp_path: Path) -
     made = {path.name for path in tmp_path.iterdir()} - {"config", "profiles"}
     assert made == {"Snakefile", ".snakemake", "ledger.jsonl", "translation"}
     assert outer.snakemake(table, raw).nothing_to_do
+    # Without Snakemake's records a change is seen, too.
+    shutil.rmtree(outer / ".snakemake/metadata")
+    swapped = "{source: data/test.nl, target: data/test.en}"
+    test_set = "{source: data/test.en, target: data/test.nl}"
+    outer.write("config/tasks/mine.yaml", TASK.replace(test_set, swapped))
+    done = outer.snakemake("--dry-run", table, raw).succeeded()
+    assert done.planned == {"extract_corpus": 1}
 
 
 def test_targets_and_files_of_the_outer_workflow_are_its_own(

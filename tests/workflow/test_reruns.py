@@ -2,7 +2,9 @@
 
 import os
 import re
+import shutil
 from base64 import urlsafe_b64encode
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -96,6 +98,111 @@ def test_preparation_code_reruns_preparation_but_a_finished_training_is_only_exp
     assert [(finished / RUN / name).read_bytes() for name in names] == before
     assert [path.read_bytes() for path in states] == kept
     assert not re.search(r"^epoch +\d+ ", done.said, re.MULTILINE), done.said
+
+
+def empty(records: Path) -> None:
+    """As a power cut leaves files that were not synced."""
+    for record in records.iterdir():
+        record.write_bytes(b"")
+
+
+def damage(records: Path) -> None:
+    for record in records.iterdir():
+        record.write_text('{"params": ["')
+
+
+def forget_decoding(records: Path) -> None:
+    translations = urlsafe_b64encode(f"{RUN}/test.beam5.jsonl".encode()).decode()
+    (records / translations).unlink()
+
+
+MERGES = {"learn_bpe", "binarize", "train_model", "evaluate_bleu"}
+EPOCHS = {"write_model_settings", "train_model", "evaluate_bleu"}
+BEAM = {"decode_test_set", "evaluate_bleu", "summarize_runs"}
+
+
+@pytest.mark.parametrize(
+    ("lose", "kind", "name", "stated", "made"),
+    [
+        (empty, "tasks", "mine_en_nl", {}, set()),
+        (damage, "tasks", "mine_en_nl", {"vocabulary": {"merges": 40}}, MERGES),
+        (shutil.rmtree, "models", "small", {"training": {"maximum_epochs": 3}}, EPOCHS),
+        (forget_decoding, "decodings", "beam5", {"beam": 2}, BEAM),
+    ],
+)
+def test_a_change_is_seen_without_snakemakes_records(
+    finished: Checkout,
+    lose: Callable[[Path], None],
+    kind: str,
+    name: str,
+    stated: dict[str, Any],
+    made: set[str],
+) -> None:
+    lose(finished / ".snakemake/metadata")
+    override(finished, kind, name, **stated)
+    done = plan(finished)
+    assert done.planned.keys() >= made, done.said
+    assert done.nothing_to_do == (not made), done.said
+    assert not [*finished.folder.glob(".snakemake/convs2s/changes/*")]
+
+
+def test_what_was_made_again_without_records_is_up_to_date(finished: Checkout) -> None:
+    empty(finished / ".snakemake/metadata")
+    before = (finished / "config.local.yaml").read_bytes()
+    override(finished, "decodings", "beam5", beam=2)
+    done = finished.snakemake(BLEU).succeeded()
+    assert done.planned == dict.fromkeys(BEAM, 1)
+    assert plan(finished).nothing_to_do
+    score = (finished / RUN / "test.beam5.bleu.json").read_text("utf-8")
+    assert "changes/" not in score  # its inputs have checksums in it
+    finished.write("config.local.yaml", before)
+    assert plan(finished).planned == dict.fromkeys(BEAM, 1)
+
+
+TRAINING_TEXT = {"prepare_training_text", "binarize", "train_model"}
+VALIDATION_TEXT = {"extract_corpus", "binarize", "train_model"}
+TEST_TEXT = {"extract_corpus", "evaluate_bleu"}
+
+
+@pytest.mark.parametrize(
+    ("name", "old", "new", "is_link", "made"),
+    [
+        ("train.en", b"dog", b"wolf", False, TRAINING_TEXT),
+        ("valid.nl", b"hond", b"wolf", True, VALIDATION_TEXT),
+        ("test.en", b"dog", b"cow", False, {*TEST_TEXT, "decode_test_set"}),
+        ("test.nl", b"\n", b"", False, TEST_TEXT),
+    ],
+)
+def test_an_older_file_in_place_of_a_users_own_is_seen(
+    finished: Checkout,
+    name: str,
+    old: bytes,
+    new: bytes,
+    is_link: bool,
+    made: set[str],
+) -> None:
+    file = finished / f"data/mine/{name}"
+    other = file.with_name("other")
+    other.write_bytes(file.read_bytes().replace(old, new))
+    os.utime(other, (1e9, 1e9))
+    if is_link:
+        file.unlink()
+        file.symlink_to(other)
+        os.utime(file, (1e9, 1e9), follow_symlinks=False)
+    else:
+        other.rename(file)
+    done = plan(finished)
+    assert done.planned.keys() >= made, done.said
+
+
+def test_a_users_file_of_another_time_with_the_same_bytes_is_left_alone(
+    finished: Checkout,
+) -> None:
+    """As after ``git clone`` or ``cp``."""
+    for file in (finished / "data/mine").iterdir():
+        file.touch()
+    done = plan(finished)
+    assert done.nothing_to_do, done.said
 
 
 # As where memory runs out: nothing of it can be seen in code or settings.
@@ -228,6 +335,12 @@ def test_a_change_makes_again_what_rests_on_it_in_the_tables(paper: Checkout) ->
     done = plan(paper, "tables", "results/paper/report.html")
     assert "train_model" not in done.planned
     assert "write_costs" in done.planned
+
+
+def test_tables_are_up_to_date_without_snakemakes_records(paper: Checkout) -> None:
+    empty(paper / ".snakemake/metadata")
+    done = plan(paper, "tables", "results/paper/report.html")
+    assert done.nothing_to_do, done.said
 
 
 def test_a_published_ledger_saves_all_of_it(paper: Checkout) -> None:

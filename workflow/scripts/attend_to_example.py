@@ -11,8 +11,8 @@ from convs2s.scoring.tuned_settings import tuned_decoding
 
 snakemake: Any
 
-with job(snakemake):
-    check_runs(snakemake.input)
+with job(snakemake) as inputs:
+    check_runs(inputs)
     attend_to_example(
         model=Path(snakemake.input.model),
         sentence=sentence_of(
@@ -22,5 +22,5 @@ with job(snakemake):
         header=snakemake.params.header,
         stand_in=snakemake.params.stand_in,
         output=Path(snakemake.output[0]),
-        manifest=run_manifest(snakemake.input),
+        manifest=run_manifest(inputs),
     )

@@ -10,7 +10,7 @@ from convs2s.scoring.reports.layout import Report
 
 snakemake: Any
 
-with job(snakemake):
+with job(snakemake) as inputs:
     wildcards = snakemake.wildcards
     sides = zip(
         map(Path, snakemake.input.baseline),
@@ -35,5 +35,5 @@ with job(snakemake):
         ),
         test_set=wildcards.testset,
         tokenize=snakemake.params.tokenize,
-        manifest=run_manifest(snakemake.input, decoding=snakemake.params.decoding),
+        manifest=run_manifest(inputs, decoding=snakemake.params.decoding),
     )

@@ -11,8 +11,8 @@ from convs2s.scoring.tuned_settings import tuned_decoding
 
 snakemake: Any
 
-with job(snakemake):
-    check_runs(snakemake.input)
+with job(snakemake) as inputs:
+    check_runs(inputs)
     settings = tuned_decoding(snakemake.params.decoding, snakemake.input.tuned)
     with translator_of_job(
         list(map(Path, snakemake.input.models)),

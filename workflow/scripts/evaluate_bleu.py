@@ -10,7 +10,7 @@ from convs2s.scoring.tuned_settings import decoding_as_run
 
 snakemake: Any
 
-with job(snakemake):
+with job(snakemake) as inputs:
     translations = Path(snakemake.input.translations)
     decoding = decoding_as_run(
         snakemake.params.decoding, snakemake.input.tuned, translations
@@ -23,7 +23,5 @@ with job(snakemake):
         test_set=snakemake.wildcards.testset,
         tokenize=snakemake.params.tokenize,
         metrics=list(snakemake.params.metrics),
-        manifest=run_manifest(
-            snakemake.input, **snakemake.params.run, decoding=decoding
-        ),
+        manifest=run_manifest(inputs, **snakemake.params.run, decoding=decoding),
     )

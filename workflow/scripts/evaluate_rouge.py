@@ -11,7 +11,7 @@ from convs2s.scoring.tuned_settings import decoding_as_run
 
 snakemake: Any
 
-with job(snakemake):
+with job(snakemake) as inputs:
     translations = Path(snakemake.input.translations)
     decoding = decoding_as_run(
         snakemake.params.decoding, snakemake.input.tuned, translations
@@ -19,7 +19,7 @@ with job(snakemake):
     settings = RougeSettings.model_validate(snakemake.params.rouge)
     exceptions = snakemake.input.exceptions or None
     # The record names the files that may be published. The user's file of exceptions is not one.
-    recorded = [path for path in snakemake.input if path != exceptions]
+    recorded = [path for path in inputs if path != exceptions]
     evaluate_rouge(
         translations=translations,
         references=[Path(path) for path in snakemake.input.references],

@@ -10,9 +10,9 @@ from convs2s.pipeline.sources import note_sources
 
 snakemake: Any
 
-with job(snakemake):
+with job(snakemake) as inputs:
     pairs = snakemake.params.pairs
-    files = files_of_pairs(pairs, snakemake.input)
+    files = files_of_pairs(pairs, inputs)
     extract_corpus(
         RawText(pairs, files, snakemake.params.hold_out),
         (Path(snakemake.output[0]), Path(snakemake.output[1])),

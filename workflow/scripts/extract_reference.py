@@ -10,8 +10,8 @@ from convs2s.pipeline.sources import note_sources
 
 snakemake: Any
 
-with job(snakemake):
+with job(snakemake) as inputs:
     pairs = snakemake.params.pairs
-    files = files_of_pairs(pairs, snakemake.input)
+    files = files_of_pairs(pairs, inputs)
     extract_reference(RawText(pairs, files), Path(snakemake.output[0]))
     note_sources(snakemake.output[0], pairs)

@@ -9,11 +9,11 @@ from convs2s.pipeline.job import job
 
 snakemake: Any
 
-with job(snakemake):
+with job(snakemake) as inputs:
     references = snakemake.params.released
     import_released(
         references=references,
-        files=files_by_location(filter(None, references.values()), snakemake.input),
+        files=files_by_location(filter(None, references.values()), inputs),
         output=Path(snakemake.output[0]),
         **snakemake.params.metadata,
     )

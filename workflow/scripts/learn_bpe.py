@@ -8,9 +8,9 @@ from convs2s.pipeline.job import job
 
 snakemake: Any
 
-with job(snakemake):
+with job(snakemake) as inputs:
     learn_bpe(
-        words=list(map(Path, snakemake.input)),
+        words=list(map(Path, inputs)),
         output=Path(snakemake.output[0]),
         merges=snakemake.params.merges,
     )

@@ -10,8 +10,8 @@ from convs2s.pipeline.job import job
 
 snakemake: Any
 
-with job(snakemake):
-    check_runs(snakemake.input)
+with job(snakemake) as inputs:
+    check_runs(inputs)
     measure_perplexity(
         models=list(map(Path, snakemake.input.models)),
         source=Path(snakemake.input.source),
@@ -19,5 +19,5 @@ with job(snakemake):
         output=Path(snakemake.output[0]),
         device=snakemake.config.get("device", "auto"),
         threads=snakemake.threads,
-        manifest=run_manifest(snakemake.input, **snakemake.params.run),
+        manifest=run_manifest(inputs, **snakemake.params.run),
     )

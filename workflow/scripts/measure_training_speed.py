@@ -9,10 +9,10 @@ from convs2s.pipeline.job import job
 
 snakemake: Any
 
-with job(snakemake):
+with job(snakemake) as inputs:
     measure_training_speed(
         history=Path(snakemake.input.history),
         training=Path(snakemake.input.training),
         output=Path(snakemake.output[0]),
-        manifest=run_manifest(snakemake.input, **snakemake.params.run),
+        manifest=run_manifest(inputs, **snakemake.params.run),
     )

@@ -9,8 +9,8 @@ from convs2s.pipeline.job import job
 
 snakemake: Any
 
-with job(snakemake):
-    check_runs(snakemake.input)
+with job(snakemake) as inputs:
+    check_runs(inputs)
     lines = snakemake.params.lines
     for line, svg, png in zip(
         lines, snakemake.output.svg, snakemake.output.png, strict=True

@@ -8,7 +8,5 @@ from convs2s.pipeline.job import job
 
 snakemake: Any
 
-with job(snakemake):
-    plot_example(
-        example=Path(snakemake.input[0]), outputs=list(map(Path, snakemake.output))
-    )
+with job(snakemake) as inputs:
+    plot_example(example=Path(inputs[0]), outputs=list(map(Path, snakemake.output)))

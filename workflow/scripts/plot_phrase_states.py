@@ -8,9 +8,9 @@ from convs2s.pipeline.job import job
 
 snakemake: Any
 
-with job(snakemake):
+with job(snakemake) as inputs:
     plot_phrase_states(
-        projections=list(map(Path, snakemake.input)),
+        projections=list(map(Path, inputs)),
         outputs=list(map(Path, snakemake.output[:2])),
         points=Path(snakemake.output.points),
     )

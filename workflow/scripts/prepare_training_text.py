@@ -11,13 +11,13 @@ from convs2s.text.preparation import Preparation
 
 snakemake: Any
 
-with job(snakemake):
+with job(snakemake) as inputs:
     pairs = snakemake.params.pairs
     name = snakemake.params.preparation
     source, target = (
         Preparation(name, language).prepare for language in snakemake.params.languages
     )
-    files = files_of_pairs(pairs, snakemake.input)
+    files = files_of_pairs(pairs, inputs)
     prepare_training_text(
         RawText(pairs, files, snakemake.params.hold_out),
         sides=(Path(snakemake.output.source), Path(snakemake.output.target)),

@@ -11,13 +11,13 @@ from convs2s.pipeline.job import job
 
 snakemake: Any
 
-with job(snakemake):
-    check_runs(snakemake.input)
+with job(snakemake) as inputs:
+    check_runs(inputs)
     project_phrases(
         model=Path(snakemake.input.model),
         phrases=Phrases.model_validate(snakemake.params.phrases),
         header=snakemake.params.header,
         stand_in=snakemake.params.stand_in,
         output=Path(snakemake.output[0]),
-        manifest=run_manifest(snakemake.input),
+        manifest=run_manifest(inputs),
     )

@@ -11,7 +11,7 @@ from convs2s.text.preparation import Preparation
 
 snakemake: Any
 
-with job(snakemake):
+with job(snakemake) as inputs:
     metadata = snakemake.params.metadata
     rescore_n_best(
         n_best=Path(snakemake.input.n_best),
@@ -29,5 +29,5 @@ with job(snakemake):
         ).restore,
         test_set=snakemake.wildcards.testset,
         tokenize=snakemake.params.tokenize,
-        manifest=run_manifest(snakemake.input),
+        manifest=run_manifest(inputs),
     )

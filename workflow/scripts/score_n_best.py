@@ -10,8 +10,8 @@ from convs2s.scoring.tuned_settings import tuned_decoding
 
 snakemake: Any
 
-with job(snakemake):
-    check_runs(snakemake.input)
+with job(snakemake) as inputs:
+    check_runs(inputs)
     score_n_best(
         models=list(map(Path, snakemake.input.models)),
         source=Path(snakemake.input.source),

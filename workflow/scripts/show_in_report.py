@@ -8,5 +8,5 @@ from convs2s.pipeline.job import job
 
 snakemake: Any
 
-with job(snakemake):
-    show_in_report(source=Path(snakemake.input[0]), output=Path(snakemake.output[0]))
+with job(snakemake) as inputs:
+    show_in_report(source=Path(inputs[0]), output=Path(snakemake.output[0]))

@@ -9,11 +9,11 @@ from convs2s.pipeline.job import job
 
 snakemake: Any
 
-with job(snakemake):
+with job(snakemake) as inputs:
     pairs = snakemake.params.pairs
     sources = map(Path, snakemake.output.source)
     targets = map(Path, snakemake.output.target)
-    files = files_of_pairs(pairs, snakemake.input)
+    files = files_of_pairs(pairs, inputs)
     split_training_text(
         RawText(pairs, files, snakemake.params.hold_out),
         parts=list(zip(sources, targets, strict=True)),

@@ -12,11 +12,11 @@ from convs2s.scoring.summary import summarize_runs
 
 snakemake: Any
 
-with job(snakemake):
+with job(snakemake) as inputs:
     runs = product(snakemake.params.tests, snakemake.params.runs)
     summarize_runs(
         BleuEvaluation if snakemake.wildcards.metric == "bleu" else RougeEvaluation,
-        dict(zip(runs, map(Path, snakemake.input), strict=True)),
+        dict(zip(runs, map(Path, inputs), strict=True)),
         Report(
             text=Path(snakemake.output.text),
             json=Path(snakemake.output.json),

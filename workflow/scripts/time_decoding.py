@@ -12,8 +12,8 @@ from convs2s.scoring.tuned_settings import tuned_decoding
 
 snakemake: Any
 
-with job(snakemake):
-    check_runs(snakemake.input)
+with job(snakemake) as inputs:
+    check_runs(inputs)
     settings = tuned_decoding(snakemake.params.decoding, snakemake.input.tuned)
     with translator_of_job(
         list(map(Path, snakemake.input.models)),
@@ -28,7 +28,7 @@ with job(snakemake):
             device=snakemake.wildcards.device,
             threads=snakemake.threads,
             manifest=run_manifest(
-                snakemake.input,
+                inputs,
                 **snakemake.params.run,
                 decoding=settings.model_dump(mode="json"),
             ),

@@ -7,9 +7,9 @@ from convs2s.text.preparation import tokenize_file
 
 snakemake: Any
 
-with job(snakemake):
+with job(snakemake) as inputs:
     tokenize_file(
-        raw=snakemake.input[0],
+        raw=inputs[0],
         output=snakemake.output[0],
         name=snakemake.params.preparation,
         language=snakemake.params.language,

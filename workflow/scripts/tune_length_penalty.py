@@ -10,7 +10,7 @@ from convs2s.text.preparation import Preparation
 
 snakemake: Any
 
-with job(snakemake):
+with job(snakemake) as inputs:
     metadata = snakemake.params.metadata
     wildcards = snakemake.wildcards
     tune_length_penalty(
@@ -29,5 +29,5 @@ with job(snakemake):
             "scale": snakemake.params.scale,
             "test_set": wildcards.testset,
         },
-        manifest=run_manifest(snakemake.input),
+        manifest=run_manifest(inputs),
     )

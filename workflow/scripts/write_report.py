@@ -10,7 +10,7 @@ from convs2s.pipeline.job import job
 
 snakemake: Any
 
-with job(snakemake):
+with job(snakemake) as inputs:
     settings = load_for_job(snakemake.config, Path(snakemake.scriptdir).parents[1])
     results = snakemake.output[0].rpartition("/paper/")[0]
     failures: dict[str, str] = {}
@@ -20,6 +20,6 @@ with job(snakemake):
         settings,
         cells=cells_of_tables(settings, results),
         failures=failures,
-        inputs=list(snakemake.input),
+        inputs=inputs,
         output=Path(snakemake.output[0]),
     )

@@ -9,13 +9,13 @@ from convs2s.pipeline.job import job
 
 snakemake: Any
 
-with job(snakemake):
+with job(snakemake) as inputs:
     counts = Path(snakemake.output.counts)
     titles = snakemake.params.titles
     summary = write_title_corpus(
         records=titles["files"],
         one_in=titles["one_in"],
-        files=files_by_location(titles["files"], snakemake.input),
+        files=files_by_location(titles["files"], inputs),
         outputs=counts.parent,
         counts=counts,
     )

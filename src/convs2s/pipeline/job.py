@@ -17,28 +17,34 @@ from convs2s.errors import UserError, failures_in_one_line, failures_of_system
 from convs2s.files.checksums import check_noted, forget_checksums, note_checksums
 from convs2s.files.locks import PATIENT, try_lock, wait_for_lock
 from convs2s.pipeline.living import living_job
+from convs2s.pipeline.made import noted_origin, without_changes
 from convs2s.pipeline.tries import noted_try
 
 
 @contextmanager
-def job(snakemake: Any) -> Iterator[None]:
-    """Run the block as a rule's job.
+def job(snakemake: Any) -> Iterator[list[str]]:
+    """Run the block as a rule's job, and yield the inputs that the rule states.
+
+    ``snakemake.input`` may have a change file, too, which is no content (`made`).
 
     What the block prints goes to the rule's log. The checksums of the inputs must be those that
     earlier jobs have noted, and those of the outputs are noted for later jobs. A ``UserError`` or a
     failure of the system is printed in one line, also on the terminal, and ends the job with exit
     code 1. Ctrl-C and SIGTERM end it with exit code 130.
     """
+    inputs = without_changes(snakemake.input)
+    params = dict(snakemake.params.items())
     with (
         failures_in_one_line(),  # of the log itself
         _logged(snakemake.log[0]),
         failures_of_system(),
         living_job(),
         noted_try(snakemake.output),
+        noted_origin(snakemake.output, params, inputs),
     ):
         forget_checksums(snakemake.output)
-        check_noted(snakemake.input)
-        yield
+        check_noted(inputs)
+        yield inputs
         results = None
         for folder in Path(snakemake.log[0]).parents:
             if folder.name == "logs":  # logs are in RESULTS/logs

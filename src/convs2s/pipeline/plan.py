@@ -154,6 +154,22 @@ class Plan:
         folder = Path(self.layout.downloads)
         return {str(folder / path) for path in self.settings.downloads_by_place()}
 
+    def own_files(self, paths: Iterable[str]) -> list[str]:
+        """Return those of a rule's inputs that a user provides, because no rule makes them.
+
+        In another workflow that uses this one, its rules may make any of them.
+        """
+        if self.is_module:
+            return []
+        own = []
+        for path in paths:
+            if path not in self._fetched and not self._is_result(path):
+                own.append(path)
+        return own
+
+    def _is_result(self, path: str) -> bool:
+        return Path(path).is_relative_to(self.settings.scale.results_dir)
+
     def local_file(self, reference: str) -> str:
         """Return the path of a file reference; that of a download is below the downloads folder."""
         file = parse_file_reference(reference)

@@ -33,6 +33,7 @@ from convs2s.config.task import Task
 from convs2s.errors import UserError
 from convs2s.files.locks import PATIENT, try_lock
 from convs2s.pipeline.living import FOLDER, JOBS_LOCK
+from convs2s.pipeline.outdated import keep_changes, remove_changes
 from convs2s.text.languages import preparation_warning
 from convs2s.training import scheduler
 
@@ -75,7 +76,9 @@ def begin_run(settings: Settings) -> None:
         print(
             "all have ended: the same command starts again", file=sys.stderr, flush=True
         )
+        remove_changes()
         os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:]])
+    keep_changes()
     scheduler.begin_run()
     # When Snakemake removes its local copy of a file in a storage, the note of the file's checksum
     # stays. Another machine may have stored another file since, so the old notes are removed.

@@ -78,7 +78,12 @@ def make_samples(folder: Path) -> None:
 
 def stand_in(folder: Path, inputs: list[Path], outputs: list[Path]) -> SimpleNamespace:
     """Return what Snakemake hands a script, as far as the job itself asks for it."""
-    return SimpleNamespace(log=[str(folder / "job.log")], input=inputs, output=outputs)
+    return SimpleNamespace(
+        log=[str(folder / "job.log")],
+        input=list(map(str, inputs)),
+        output=outputs,
+        params={},
+    )
 
 
 def _archives(folder: Path) -> None:

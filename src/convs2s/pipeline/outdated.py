@@ -1,0 +1,123 @@
+"""Outputs that are out of date by their own notes (`made`), and how Snakemake is told.
+
+Snakemake's records do not always tell. It does not sync them, so a power cut may leave them empty
+or take them away, and it regards an output without a record as up to date, whatever the params of
+its rule are now. And it compares only the times of inputs with those of outputs, so that it ignores
+a file that is replaced by an older one (``mv``, ``cp -p``, ``rsync -a``).
+
+If what a plan would make outputs from is not what their note says, the rule gets a further input, a
+change file that is newer than the outputs (docs/decisions/0026). Outputs without a note, which an
+earlier version has made, are left to Snakemake's records.
+
+The name of a change file has a digest of the output and of what it is to be made from. As long as
+both stay the same, each plan finds the same file, and the set of inputs, which Snakemake compares
+as well, does not change.
+"""
+
+import atexit
+import json
+import os
+import time
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from convs2s.files.atomic import atomic_path
+from convs2s.pipeline.living import RUN
+from convs2s.pipeline.made import CHANGES, digest_of, note_of_origin, states_of
+from convs2s.pipeline.tries import is_unfinished
+
+# The change files that this process has made, until its run begins.
+_made_by_plan: list[Path] = []
+
+
+def params_of_job(
+    stated: Iterable[tuple[str, object]],
+    wildcards: object,
+) -> dict[str, object]:
+    """Return the params that a rule states for a job, each function called with its wildcards."""
+    params = {}
+    for name, value in stated:
+        params[name] = value(wildcards) if callable(value) else value
+    return params
+
+
+def change_file(
+    output: str,
+    params: Mapping[str, object],
+    own_files: Iterable[str],
+) -> tuple[Path, bool] | None:
+    """Return the change file of a job, and whether the job's outputs are out of date.
+
+    ``output`` is the job's first output, ``params`` are the params of its rule, and ``own_files``
+    those of its inputs that a user provides. If the outputs are out of date, the file is newer than
+    they are. Otherwise there is one only if an earlier run needed it; None if there is none.
+
+    Raises:
+        UserError: the file cannot be written.
+    """
+    digest = digest_of(params)
+    states = states_of(own_files)
+    file = CHANGES / f"{Path(output).name}.{digest_of([output, digest, states])}"
+    is_outdated = _is_outdated(output, digest, states)
+    # Jobs plan, too, but only the run decides what is out of date.
+    if is_outdated and RUN not in os.environ:
+        _make_newer(file, note_of_origin(output))
+    return (file, is_outdated) if file.is_file() else None
+
+
+def keep_changes() -> None:
+    """Keep the change files that this process has made, because its run begins."""
+    _made_by_plan.clear()
+
+
+@atexit.register
+def remove_changes() -> None:
+    """Remove the change files that this process has made, unless its run has begun.
+
+    So a mere plan leaves none, and changes no set of inputs.
+    """
+    for file in _made_by_plan:
+        file.unlink(missing_ok=True)
+    _made_by_plan.clear()
+
+
+def _make_newer(file: Path, note: Path) -> None:
+    """Write a change file, unless there is one that is newer than the note of the outputs.
+
+    That one may be the input of a job that runs now, which would fail if it changed.
+    """
+    is_new = not file.is_file()
+    if is_new or (note.is_file() and file.stat().st_mtime <= note.stat().st_mtime):
+        # Snakemake ignores the time of an input whose content is the recorded one. Several plans
+        # may write the file at the same time.
+        with atomic_path(file) as partial:
+            partial.write_text(f"{time.time_ns()}\n", "utf-8")
+    if is_new:
+        _made_by_plan.append(file)
+
+
+def _is_outdated(
+    output: str, params_digest: str, states: Mapping[str, list[int]]
+) -> bool:
+    """Return whether the note of an output says that it was made from something else.
+
+    A damaged note says so, too. A file that is newer than the note is left to Snakemake, which may
+    know that its content is the same.
+    """
+    note = note_of_origin(output)
+    if not note.is_file():
+        return is_unfinished(output)
+    try:
+        noted = json.loads(note.read_text("utf-8"))
+        noted_digest = noted["params"]
+        noted_states = noted["inputs"]
+    except (ValueError, KeyError, TypeError):
+        return True
+    if noted_digest != params_digest:
+        return True
+    noted_at = note.stat().st_mtime_ns
+    for path, state in states.items():
+        modified = state[1]
+        if modified <= noted_at and noted_states.get(path, state) != state:
+            return True
+    return False
