@@ -60,7 +60,6 @@ def _maximum_length(
     """Return the most tokens of a sentence's output, ``</s>`` not counted."""
     limit = settings.maximum_length
     maximum = int((len(source) - 1) * limit.factor) + limit.offset
-    maximum = max(maximum, settings.minimum_length)
     positions = network.positions["target"]
     return maximum if positions is None else min(maximum, positions - 1)
 
@@ -71,7 +70,7 @@ def _constrain(
     """Bar from predictions (K, V) what may not come next after ``length`` tokens."""
     predictions[:, PADDING] = -torch.inf
     predictions[:, UNKNOWN] -= settings.unknown_penalty
-    if length < settings.minimum_length:
+    if length < min(settings.minimum_length, maximum):
         predictions[:, END] = -torch.inf
     if length == maximum:
         ending = predictions[:, END].clone()

@@ -87,7 +87,8 @@ def unknowing(model: Path, tmp_path: Path) -> Path:
 
 
 def translator(path: Path, **settings: Any) -> LineTranslator:
-    chosen = DecodingSettings.model_validate({"minimum_length": 15} | settings)
+    lengths = {"minimum_length": 15, "maximum_length": {"factor": 0, "offset": 15}}
+    chosen = DecodingSettings.model_validate(lengths | settings)
     return LineTranslator([path], chosen, "cpu")
 
 

@@ -60,6 +60,11 @@ TRAIN = "train results/demo_en_fr --model small --output out.safetensors"
             "attention LSTM w1",
             "lstm.safetensors: a model of kind lstm has no attention",
         ),
+        (
+            "translate MODEL --minimum-length 30 --maximum-length.factor 0 "
+            "--maximum-length.offset 5",
+            "options: minimum_length 30 is above ... 5 (maximum_length): lower the one",
+        ),
         ("config --task demo_en_f", "demo_en_fr"),
         (f"{TRAIN} --start a", "--start a: ... 'small' has no training.start"),
         (f"{TRAIN} --dictionary none.tsv", "none.tsv: no such file"),

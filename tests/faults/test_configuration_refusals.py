@@ -279,6 +279,7 @@ DECODINGS = """
 {length_penalty: {}} => length_penalty: key 'tuned_on' is missing
 {length_penalty: {tuned_on: 1}} => length_penalty.tuned_on: ... not 1
 {batch_words: 1} => unknown key 'batch_words'; did you mean 'batch_tokens'
+{minimum_length: 6, maximum_length: {factor: 0, offset: 5}} => minimum_length 6 is above ... 5
 """
 
 

@@ -30,6 +30,11 @@ def translator(sharp: Path) -> Translator:
         (["é" * 600_000], {}, ["1,200,000 bytes", "1,048,576 is"]),
         (["w\ud800"], {}, ["half a surrogate pair at character 2"]),
         (ONE, {"baem": 3}, ["translate: ", "'baem'", "did you mean 'beam'"]),
+        (
+            ONE,
+            {"minimum_length": 6, "maximum_length": {"factor": 0, "offset": 5}},
+            ["translate: minimum_length 6 is above", "5 (maximum_length)"],
+        ),
         (ONE, {"n_best": 0}, ["translate: n_best: ", "at least 1"]),
         (ONE, {"beam": 2, "n_best": 3}, ["a beam of 2"]),
         (ONE, {"length_penalty": {"tuned_on": "valid"}}, ["length_penalty: "]),

@@ -32,7 +32,7 @@ SWITCHES: tuple[dict[str, Any], ...] = (
     {"length_penalty": 0.6},
     {"length_penalty": 1.7},
     {"minimum_length": 4},
-    {"minimum_length": 6, "maximum_length": {"factor": 0, "offset": 2}},
+    {"minimum_length": 6, "maximum_length": {"factor": 0.5, "offset": 2}},
     {"maximum_length": {"factor": 0.4, "offset": 1}},
     {"maximum_length": {"factor": 2.5, "offset": 1}},
     {"unknown_penalty": 3.0},
@@ -73,13 +73,24 @@ def test_the_search_finds_what_a_plain_one_finds(
             )
 
 
-def test_an_output_ends_where_the_networks_positions_end() -> None:
+@pytest.mark.parametrize(
+    ("maximum", "lengths"),
+    [
+        ({"factor": 0.1, "offset": 5}, (5, 5)),
+        ({"factor": 2, "offset": 1}, (9, 5)),
+        # The network has 30 positions, one of which is for </s>.
+        ({"factor": 9, "offset": 20}, (29, 29)),
+    ],
+)
+def test_the_maximum_length_of_a_source_is_above_the_minimum(
+    maximum: dict[str, float], lengths: tuple[int, int]
+) -> None:
     model = network(1).eval()
     assert model.positions["target"] == 30
-    for hypotheses in beam_search(
-        Ensemble([model]), batch(4, 2), options(beam=2, minimum_length=60)
-    ):
-        assert {len(one.tokens) for one in hypotheses} == {29}  # and </s>
+    settings = options(beam=2, minimum_length=30, maximum_length=maximum)
+    found = beam_search(Ensemble([model]), batch(4, 2), settings)
+    for hypotheses, length in zip(found, lengths, strict=True):
+        assert {len(one.tokens) for one in hypotheses} == {length}
 
 
 # ---- probabilities set by hand ----

@@ -1,8 +1,9 @@
 """config/decodings.yaml: named ways to translate."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
+from pydantic_core import PydanticCustomError
 
 from convs2s.config.section import NonNegativeFloat, PositiveInt, Section
 from convs2s.errors import UserError
@@ -44,12 +45,12 @@ class DecodingSettings(Section):
     tune alpha for each run."""
     minimum_length: Annotated[int, Field(ge=0, le=LONGEST_OUTPUT)] = 0
     """Minimum number of tokens in an output, not counting the end token (14 for the paper's
-    summaries, section 4.1)."""
+    summaries, section 4.1). If the maximum_length of a source is lower, its output has that many
+    tokens instead."""
     maximum_length: MaximumLength = MaximumLength()
     """Maximum number of tokens in an output, not counting the end token: factor x source tokens +
-    offset, or minimum_length if that is larger. It never exceeds the number of the model's
-    positions. The default is low, so that an output that repeats itself without end is cut early
-    (docs/translating.md)."""
+    offset. It never exceeds the number of the model's positions. The default is low, so that an
+    output that repeats itself without end is cut early (docs/translating.md)."""
     unknown_penalty: NonNegativeFloat = 0.0
     """Number that is subtracted from the log-probability of the unknown word at each step."""
     finished: Literal["replace", "leave"] = "replace"
@@ -84,6 +85,18 @@ class DecodingSettings(Section):
     the length of the longest one. A sentence that is longer than the limit is translated alone. The
     limit bounds memory and padding if sentences are long. On a CPU, the result does not depend on
     it. null: no limit."""
+
+    @model_validator(mode="after")
+    def _check_lengths(self) -> Self:
+        """Check that a maximum length that is the same for all sources allows the minimum."""
+        limit = self.maximum_length
+        if limit.factor == 0 and self.minimum_length > limit.offset:
+            raise PydanticCustomError(
+                "lengths",
+                f"minimum_length {self.minimum_length} is above the maximum length of every "
+                f"output, {limit.offset} (maximum_length): lower the one or raise the other",
+            )
+        return self
 
     @property
     def most_n_best(self) -> int:

@@ -128,7 +128,6 @@ def _maximum(
     lengths = ((source != PADDING) & (source != END)).sum(1)
     limit = settings.maximum_length
     maximum: Indices = (lengths * limit.factor).astype(np.int64) + limit.offset
-    maximum = np.maximum(maximum, settings.minimum_length)
     positions = ensemble.positions("target")
     return maximum if positions is None else np.minimum(maximum, positions - 1)
 
@@ -175,7 +174,8 @@ class _Search:
         limits = Limits(
             unknown_penalty=self.settings.unknown_penalty,
             must_end=self.maximum <= length,
-            # `must_end` comes first: a model may have fewer positions than the minimum length.
+            # `must_end` comes first: a short source or a model with few positions may have a
+            # maximum below the minimum length.
             may_end=length >= self.settings.minimum_length,
         )
         # The 2K best continuations of each sentence, the best first.
