@@ -97,16 +97,31 @@ def test_the_mean_of_the_last_epochs(task: Path, tmp_path: Path) -> None:
         assert record(output)["validation_perplexity"] == math.exp(round(loss, 6))
 
 
+@pytest.mark.parametrize(
+    ("scores", "best"),
+    [
+        ([], 3),  # what the tiny model has: 0.00, so that the loss decides
+        ([7.0, 9.0, 8.0], 2),
+    ],
+)
 def test_the_best_epoch_by_bleu_of_greedy_translations(
-    task: Path, tmp_path: Path
+    task: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    scores: list[float],
+    best: int,
 ) -> None:
+    if scores:
+        place = "convs2s.training.validation_bleu.validation_bleu"
+        following = iter(scores)
+        monkeypatch.setattr(place, lambda *_: next(following))
     output = tmp_path / "model.safetensors"
     train(tiny.job(task, output, tiny.settings(best_by="bleu")))
     rows = history(output)[:-1]
-    best = max(rows, key=lambda row: row["valid_bleu"])
     said = record(output)
-    assert said["best_epoch"] == best["epoch"]
-    assert said["validation_perplexity"] == pytest.approx(best["valid_perplexity"])
+    assert [row["valid_bleu"] for row in rows] == (scores or [0.0] * 3)
+    assert said["best_epoch"] == best
+    assert said["validation_perplexity"] == rows[best - 1]["valid_perplexity"]
 
 
 @pytest.mark.parametrize("kind", ["bpe", "word"])

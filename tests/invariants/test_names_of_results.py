@@ -158,3 +158,11 @@ def test_null_is_stated_in_settings_and_left_out_of_an_identity() -> None:
     known: Any = recipe_identity(model.architecture, model.training)["training"]
     assert stated["batch"]["sentences"] is None
     assert set(known["batch"]) == {"tokens", "micro_batch_tokens", "split"}
+
+
+def test_only_what_went_by_bleu_is_trained_anew_since_the_loss_decides_ties() -> None:
+    by_loss, by_bleu = (tiny.settings(**recipe) for recipe in ({}, {"best_by": "bleu"}))
+    known: Any = recipe_identity(by_bleu.architecture, by_bleu.training)
+    assert known["training"].pop("best_by") == "bleu, then loss"
+    assert known == recipe_identity(by_loss.architecture, by_loss.training)
+    assert training_settings(by_bleu)["training"]["best_by"] == "bleu"

@@ -44,14 +44,39 @@ def test_a_plateau_divides_after_each_epoch_from_the_first_that_is_no_better(
     assert (schedule.stop_reason is not None) == end
 
 
-def test_a_higher_bleu_is_better_whatever_the_loss() -> None:
-    recipe = tiny.settings(best_by="bleu").training
+@pytest.mark.parametrize(
+    ("epochs", "best", "divisions"),
+    [
+        # A higher BLEU is better whatever the loss, and one bad epoch divides nothing.
+        ([(3.0, 10.0), (3.5, 9.0), (4.0, 11.0)], 3, 0),
+        # Three in a row without progress do; after that, each epoch divides.
+        ([(3.0, 10.0), (3.1, 9.0), (3.2, 9.5), (3.0, 9.9)], 1, 1),
+        ([(3.0, 10.0), (3.1, 9.0), (3.2, 9.5), (3.0, 9.9), (3.0, 11.0)], 5, 2),
+        # While the loss falls, the model learns.
+        ([(3.0, 9.0), (2.9, 8.0), (2.8, 8.5), (2.7, 7.0), (2.6, 8.9)], 1, 0),
+        ([(3.0, 9.0), (2.9, 8.0), (3.1, 8.5), (2.9, 7.0), (2.8, 8.9)], 1, 0),
+        # Near zero, and of equal BLEU, the loss decides.
+        ([(3.0, 0.2), (2.5, 0.0), (2.0, 0.1), (1.9, 2.5), (1.8, 0.0)], 5, 0),
+        ([(3.0, 0.2), (3.5, 0.0), (3.1, 0.1), (3.2, 4.9)], 1, 1),
+        ([(3.0, 4.9), (3.5, 5.0), (3.2, 4.9)], 2, 0),
+        ([(3.0, 100.0), (2.0, 100.0), (2.5, 100.0), (1.0, 100.0)], 4, 0),
+    ],
+)
+def test_by_bleu_an_epoch_needs_a_higher_score_or_else_a_lower_loss(
+    epochs: list[tuple[float, float]], best: int, divisions: int
+) -> None:
+    recipe = tiny.settings(best_by="bleu", maximum_epochs=None).training
     state = TrainerState(Schedule(0.25), 0.25, 1)
-    for loss, bleu in ((3.0, 10.0), (2.0, 9.0), (4.0, 11.0)):
+    for loss, bleu in epochs:
         state.tokens = 1
         state.finish_epoch(loss, None, recipe, bleu)
-    assert state.schedule.best_epoch == 3
-    assert state.schedule.annealing
+    assert state.schedule.best_epoch == best
+    assert state.schedule.best_loss == epochs[best - 1][0]
+    rate = pytest.approx(0.25 / 10**divisions)
+    assert state.schedule.learning_rate == rate
+    # A curve marks the same epoch.
+    rows = min(state.history, key=lambda row: row.criterion)
+    assert rows.epoch == best
 
 
 @pytest.mark.parametrize(

@@ -155,6 +155,9 @@ def recipe_identity(architecture: NetworkSettings, recipe: Recipe) -> dict[str, 
     """
     training = counted(recipe, with_null=False)
     training.pop("start", None)
+    if recipe.best_by is not None:
+        # BLEU alone once decided, also between epochs that it cannot tell apart.
+        training["best_by"] = f"{recipe.best_by}, then loss"
     # Schedules once had this key, which had no effect. It stays in the identity, so that trainings
     # from that time keep theirs.
     training["schedule"]["compare"] = "previous"

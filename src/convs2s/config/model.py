@@ -57,8 +57,9 @@ class ScheduleSettings(Section):
     """How the learning rate changes and when training ends."""
 
     kind: Literal["plateau", "step", "cosine"] = "plateau"
-    """plateau: once an epoch is not better than the best epoch before it (best_by says by which
-    measure), the learning rate is divided after every epoch. step: it is divided at fixed times.
+    """plateau: once an epoch is not better than the best epoch before it, the learning rate is
+    divided after every epoch. With best_by, this begins after three epochs in a row in which
+    neither BLEU nor the validation loss was better than before. step: it is divided at fixed times.
     cosine: it rises, and then falls to 0 at maximum_epochs along half a cosine; maximum_epochs must
     be stated."""
     divide_by: Annotated[float, Field(gt=1)] = 10.0
@@ -110,8 +111,9 @@ class Recipe(Section):
     best_by: Literal["bleu"] | None = None
     """The measure by which an epoch is better than those before. The parameters of the best epoch
     are kept, and a plateau schedule keeps the learning rate as long as epochs get better. bleu: the
-    BLEU of greedy translations of at most 2,000 validation pairs after each epoch. null: the
-    validation loss, as in the paper."""
+    BLEU of greedy translations of at most 2,000 validation pairs after each epoch; the validation
+    loss decides between epochs of equal BLEU, and as long as BLEU is below 5. null: the validation
+    loss, as in the paper."""
     average: Annotated[int, Field(ge=2)] | None = None
     """Number of last epochs whose parameters are averaged into the resulting model. null: the model
     has the parameters of the best epoch, as in the paper."""

@@ -117,7 +117,7 @@ def _points_of(runs: Mapping[str, Sequence[EpochRecord]]) -> list[Point]:
 
 
 def _best(epochs: Sequence[EpochRecord]) -> EpochRecord:
-    """Return the epoch with the highest validation BLEU, or without BLEU the lowest loss."""
+    """Return the best epoch by its criterion."""
     return min(epochs, key=lambda row: row.criterion)
 
 

@@ -20,6 +20,24 @@ LARGEST_LOSS = 700.0
 """Largest loss in nats per token whose perplexity is computed; exp(710) overflows a float."""
 
 
+LOWEST_BLEU = 5.0
+"""BLEU below this says little of a model: chance matches move it from one epoch to the next."""
+
+EpochCriterion = tuple[float, float]
+"""Two numbers by which epochs are compared, the first one first. Lower ones are better."""
+
+
+def epoch_criterion(loss: float, bleu: float | None) -> EpochCriterion:
+    """Return the criterion of an epoch: minus its BLEU, then its validation loss.
+
+    So of equal scores, the loss decides. A BLEU below ``LOWEST_BLEU`` counts as 0, and so does that
+    of a training without ``best_by`` (None), whose epochs are compared by the loss alone.
+    """
+    if bleu is None or bleu < LOWEST_BLEU:
+        bleu = 0.0
+    return -bleu, loss
+
+
 def perplexity(loss: float) -> float:
     """Return e to the power of a loss in nats per token, or of ``LARGEST_LOSS`` if it is larger."""
     return math.exp(min(loss, LARGEST_LOSS))
@@ -94,9 +112,9 @@ class EpochRecord:
     machine: TrainingMachine | None = None
 
     @property
-    def criterion(self) -> float:
-        """A number that is lower for a better epoch: minus BLEU if it is known, else the loss."""
-        return self.valid_loss if self.valid_bleu is None else -self.valid_bleu
+    def criterion(self) -> EpochCriterion:
+        """The criterion, which is lower for a better epoch."""
+        return epoch_criterion(self.valid_loss, self.valid_bleu)
 
     def line(self, epochs: float | None) -> str:
         """Return the record as a line of the log.

@@ -21,8 +21,17 @@ from convs2s.training.history import (
     EpochRecord,
     TrainingMachine,
     Validation,
+    epoch_criterion,
     perplexity,
 )
+
+BLEU_PATIENCE = 3
+"""Epochs in a row without progress after which the rate of a plateau falls, with ``best_by: bleu``.
+
+An epoch makes progress if its BLEU or its loss is better than ever before. BLEU of a few hundred
+pairs varies from epoch to epoch, and may stay low for long while the loss falls. Without
+``best_by`` the rate falls after the first epoch without progress, as in the paper.
+"""
 
 
 @dataclass(frozen=True)
@@ -31,13 +40,19 @@ class Schedule:
 
     # Learning rate of the next epoch of a plateau; the other kinds do not use it.
     learning_rate: float
-    # Whether an epoch has not improved. From then on, every epoch divides the rate of a plateau.
+    # Whether progress has ended. From then on, every epoch divides the rate of a plateau.
     annealing: bool = False
-    # Lowest criterion of an epoch: its validation loss, or -BLEU with best_by; None at the start.
+    # Validation loss of the best epoch; None at the start.
     best_loss: float | None = None
-    # The epoch of best_loss, from 1; 0 before the first epoch has ended.
+    # The best epoch, from 1; 0 before the first epoch has ended.
     best_epoch: int = 0
     stop_reason: str | None = None  # why the training has ended; None if it has not
+    # Validation BLEU of the best epoch with best_by; else None.
+    best_bleu: float | None = None
+    # Lowest validation loss of any epoch; None at the start.
+    lowest_loss: float | None = None
+    # Number of the last epochs, in a row, that made no progress (``BLEU_PATIENCE``).
+    stale: int = 0
 
     def learning_rate_at(self, progress: float, recipe: Recipe) -> float:
         """Return the learning rate after ``progress`` epochs; 2.5 is the middle of the third."""
@@ -65,17 +80,25 @@ class Schedule:
         epoch: int,
         loss: float,
         recipe: Recipe,
+        bleu: float | None = None,
     ) -> "Schedule":
         """Return the schedule after epoch ``epoch``, from 1.
 
-        ``loss`` is the criterion of the epoch: its validation loss, or -BLEU with best_by.
+        ``loss`` is its validation loss, and ``bleu`` its validation BLEU with best_by.
         """
-        after = self
-        improved = self.best_loss is None or loss < self.best_loss
-        annealing = self.annealing or not improved
-        if improved:
-            after = replace(after, best_loss=loss, best_epoch=epoch)
-        if annealing:
+        is_best = True
+        if self.best_loss is not None:
+            best = epoch_criterion(self.best_loss, self.best_bleu)
+            is_best = epoch_criterion(loss, bleu) < best
+        lowest = self.lowest_loss
+        is_lowest = lowest is not None and loss < lowest
+        stale = 0 if is_best or is_lowest else self.stale + 1
+        lowest = loss if lowest is None else min(lowest, loss)
+        after = replace(self, stale=stale, lowest_loss=lowest)
+        if is_best:
+            after = replace(after, best_loss=loss, best_bleu=bleu, best_epoch=epoch)
+        patience = 1 if recipe.best_by is None else BLEU_PATIENCE
+        if self.annealing or stale >= patience:
             rate = self.learning_rate / recipe.schedule.divide_by
             after = replace(after, annealing=True, learning_rate=rate)
         return replace(after, stop_reason=after._stop_reason(epoch, recipe))
@@ -197,7 +220,7 @@ class TrainerState:
             machine=self.machine,
         )
         self.history.append(record)
-        self.schedule = self.schedule.after_epoch(self.epoch, record.criterion, recipe)
+        self.schedule = self.schedule.after_epoch(self.epoch, loss, recipe, bleu)
         self.epoch += 1
         self.batch = 0
         self.loss = 0.0

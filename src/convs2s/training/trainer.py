@@ -285,10 +285,8 @@ class Trainer:
         self.network.load_state_dict(weights)
         if self.state.validation is None:
             loss = self.state.schedule.best_loss
-            # With ``average``, the mean of the weights has not been validated yet. With
-            # ``best_by``, the schedule's ``best_loss`` is minus the BLEU score, not a loss.
-            is_known = self.recipe.average is None and self.recipe.best_by is None
-            if loss is None or not is_known:
+            # With ``average``, the mean of the weights has not been validated yet.
+            if loss is None or self.recipe.average is not None:
                 loss = round(self.updater.validate(self.valid), 6)
             self.state.validation = Validation(loss, self._source_use(loss))
         return self.state.validation
