@@ -11,11 +11,13 @@ from convs2s.config.decoding import DecodingSettings
 from convs2s.data.batches import Indices
 from convs2s.data.vocabulary import END, PADDING, SPECIAL_TOKENS, UNKNOWN
 from convs2s.decoding.search import beam_search
+from convs2s.decoding.streams import ChunkTranslator
 from convs2s.decoding.translate import LineTranslator
 from convs2s.decoding.words import replace_unknown
 from convs2s.model_file import load_model, save_model
 from convs2s.models.ensemble import DecoderState, Ensemble
 from tests.support.networks import options
+from tests.support.refusals import says
 
 
 class Staring:
@@ -162,3 +164,65 @@ def test_places_count_words_where_tokens_are_pieces(
     settings = DecodingSettings(replace_unknown=False)
     plain = LineTranslator([model], settings, "cpu", pretokenized=True)
     assert next(plain.translate(["w1@@ w2"])).source_words == ["w1@@", "w2"]
+
+
+# ---- words that the model does not know ----
+
+RUSSIAN = "\u0440\u0435\u0434 \u043c\u0430\u043d"
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("w1 w2", []),
+        (RUSSIAN, RUSSIAN.split()),
+        ("w1 \U0001f642 w2 unheard \U0001f642", ["\U0001f642", "unheard"]),
+        ("w1 <unk>", ["&lt;", "unk", "&gt;"]),
+        ("", []),
+    ],
+)
+def test_the_words_that_a_model_does_not_know(
+    model: Path, line: str, expected: list[str]
+) -> None:
+    settings = DecodingSettings(replace_unknown=False)
+    (one,) = LineTranslator([model], settings, "cpu").translate([line], n_best=2)
+    assert one.unknown_words == expected
+    assert one.as_json().get("unknown_words", []) == expected
+    # The bytes of the workflow's files are as before.
+    assert "unknown_words" not in one.as_line()
+
+
+def test_a_word_is_unknown_with_any_of_its_pieces(model: Path, tmp_path: Path) -> None:
+    network, description = load_model(model)
+    codes = "#version: 0.2\nw 1</w>\nw 2</w>\n"
+    pieces = description.model_copy(update={"bpe_codes": codes})
+    save_model(tmp_path / "pieces", network.state_dict(), pieces)
+    settings = DecodingSettings(replace_unknown=False)
+    translator = LineTranslator([tmp_path / "pieces"], settings, "cpu")
+    (one,) = translator.translate(["w1 w1x ab w2 ab"])
+    tokens = "w1 w@@ 1@@ x a@@ b w2 a@@ b"
+    assert one.source_tokens == tokens.split()
+    assert one.unknown_words == ["w1x", "ab"]
+
+
+def test_lines_of_unknown_words_are_named(
+    model: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    settings = DecodingSettings(replace_unknown=False)
+    translate = ChunkTranslator(LineTranslator([model], settings, "cpu"), False, None)
+    translate([(1, "w1"), (2, "w2")])
+    assert capsys.readouterr().err == ""
+    translate([(3, RUSSIAN), (4, "w1"), (5, "unheard")])
+    first, second = RUSSIAN.split()
+    said = f"lines 3, 5: the model does not know, and so cannot translate: {first} {second} unheard"
+    assert said in capsys.readouterr().err
+    # Of a long text the first lines and words are named.
+    translate([(number, f"new{number}") for number in range(10, 250)])
+    said = capsys.readouterr().err
+    says(said, "lines 10, 11,", "19 and 230 more:", "new10 new11", "new19 and 230 more")
+    assert said.count("\n") == 1
+    for number in range(20):
+        translate([(number, "unheard")])
+    warnings = capsys.readouterr().err.splitlines()
+    assert len(warnings) == 8
+    assert warnings[-1].endswith("unknown_words; further lines are not reported)")

@@ -84,6 +84,7 @@ def join(parts: Sequence[Translation], separator: str) -> Translation:
     for rank in range(max(len(part.n_best) for part in parts)):
         hypotheses = [part.n_best[min(rank, len(part.n_best) - 1)] for part in parts]
         n_best.append(join(hypotheses, separator))
+    unknown = chain.from_iterable(part.unknown_words for part in parts)
     maps = [part.attention for part in parts if part.attention is not None]
     return replace(
         first,
@@ -92,6 +93,7 @@ def join(parts: Sequence[Translation], separator: str) -> Translation:
         replacements=replacements,
         alignment=None if first.alignment is None else alignment,
         n_best=n_best,
+        unknown_words=list(dict.fromkeys(unknown)),
         attention=_join_attention(maps),
     )
 

@@ -4,9 +4,10 @@ import json
 import re
 import select
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from io import BufferedReader, UnsupportedOperation
+from itertools import chain
 from typing import TypeVar
 
 from convs2s.decoding.parallel import Chunk
@@ -18,6 +19,11 @@ from convs2s.files.text import text_lines
 from convs2s.scoring.n_best import escaped, n_best_line
 
 _BLOCK_BYTES = 1 << 16  # maximum number of bytes in one read
+
+_MOST_WARNINGS = 10
+"""Number of chunks that are warned of. Further ones would say the same of a long text."""
+
+_MOST_NAMED = 10  # number of lines, and of words, that a warning names
 
 Line = TypeVar("Line")
 
@@ -58,6 +64,7 @@ class ChunkTranslator:
         self.n_best = n_best
         self._language = translator.description.languages["source"] if splits else None
         self._hints = hints and not splits
+        self._warnings_left = _MOST_WARNINGS
 
     def __call__(self, chunk: Chunk) -> str:
         """Return the output for a chunk of numbered lines."""
@@ -73,7 +80,28 @@ class ChunkTranslator:
         translated_sentences = self.translator.translate_chunk(
             split.sentences, self.n_best
         )
-        return "".join(map(self.lines, split.joined(translated_sentences)))
+        translations = split.joined(translated_sentences)
+        self._warn_of_unknown_words(translations)
+        return "".join(map(self.lines, translations))
+
+    def _warn_of_unknown_words(self, translations: Sequence[Translation]) -> None:
+        """Print a warning if lines have words that the model does not know.
+
+        It names the first lines and words. After ``_MOST_WARNINGS`` chunks there are no more.
+        """
+        lines = [str(one.line) for one in translations if one.unknown_words]
+        if not lines or not self._warnings_left:
+            return
+        self._warnings_left -= 1
+        unknown = chain.from_iterable(one.unknown_words for one in translations)
+        words = list(dict.fromkeys(unknown))  # each once
+        named = "line" if len(lines) == 1 else "lines"
+        last = "" if self._warnings_left else "; further lines are not reported"
+        print(
+            f"warning: {named} {_first(lines, ', ')}: the model does not know, and so cannot "
+            f"translate: {_first(words, ' ')} (--json has them as unknown_words{last})",
+            file=sys.stderr,
+        )
 
     def lines(self, translation: Translation) -> str:
         """Return the output for one translation: one or more lines, each with its line feed."""
@@ -93,6 +121,13 @@ class ChunkTranslator:
             )
             lines += f"{line}\n"
         return lines
+
+
+def _first(items: Sequence[str], separator: str) -> str:
+    """Return the first ``_MOST_NAMED`` items, and how many there are besides."""
+    shown = separator.join(items[:_MOST_NAMED])
+    rest = len(items) - _MOST_NAMED
+    return f"{shown} and {rest:,} more" if rest > 0 else shown
 
 
 def translate_stream(

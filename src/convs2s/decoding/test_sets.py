@@ -24,7 +24,7 @@ def decode_test_set(
     """
     with atomic_text(lines) as as_json, atomic_text(text) as as_text:
         for translation in counted(translator.translate(read_lines(source)), " lines"):
-            as_json.write(json.dumps(translation.as_json(), ensure_ascii=False) + "\n")
+            as_json.write(json.dumps(translation.as_line(), ensure_ascii=False) + "\n")
             as_text.write(translation.text + "\n")
 
 

@@ -82,6 +82,8 @@ class Translation:
       the most attention. It is None if no network has attention.
     - ``n_best`` has the best hypotheses, this one first, if the caller asked for them. Otherwise it
       is empty.
+    - ``unknown_words`` has the source words that the model does not know, each once, in the order
+      of the line: a token of theirs is not in the source vocabulary.
     - ``attention`` is set only if the caller asked for it. It is not part of a JSON line.
     """
 
@@ -99,15 +101,26 @@ class Translation:
     alignment: list[int] | None
     precision: str
     n_best: list["Translation"] = field(default_factory=list)
+    unknown_words: list[str] = field(default_factory=list)
     attention: "AttentionMap | None" = field(default=None, compare=False, repr=False)
 
     def as_json(self) -> dict[str, Any]:
-        """Return the fields of the JSON line; ``n_best`` has only `_LISTED_FIELDS`.
+        """Return the fields of an answer in JSON; ``n_best`` has only `_LISTED_FIELDS`.
 
-        ``n_best`` is left out if it is empty, and ``attention`` always.
+        ``n_best`` and ``unknown_words`` are left out if they are empty, and ``attention`` always.
+        """
+        content = self.as_line()
+        if self.unknown_words:
+            content["unknown_words"] = self.unknown_words
+        return content
+
+    def as_line(self) -> dict[str, Any]:
+        """Return the fields of a line of the workflow: those of `as_json` but ``unknown_words``.
+
+        So the files have the same bytes as before that field was added.
         """
         content = dict(vars(self))
-        del content["attention"]
+        del content["unknown_words"], content["attention"]
         listed = []
         for hypothesis in content.pop("n_best"):
             listed.append({name: getattr(hypothesis, name) for name in _LISTED_FIELDS})
@@ -350,6 +363,7 @@ class LineTranslator:
             replacements=replacements,
             alignment=alignment,
             precision=self.ensemble.precision,
+            unknown_words=self._unknown_words(source),
         )
 
     def _words_and_text(self, tokens: Sequence[str]) -> tuple[list[str], str]:
@@ -369,6 +383,18 @@ class LineTranslator:
         if self.description.bpe_codes is None:
             return list(tokens)
         return join(" ".join(tokens)).split()
+
+    def _unknown_words(self, tokens: Sequence[str]) -> list[str]:
+        """Return the words of a source that have a token outside of the source vocabulary."""
+        words = self._words(tokens)
+        unknown = []
+        position = 0  # of the token's word
+        for token in tokens:
+            if token not in self.source:
+                unknown.append(words[position])
+            if self.description.bpe_codes is None or not token.endswith("@@"):
+                position += 1
+        return list(dict.fromkeys(unknown))  # each once
 
     def _word_position(self, tokens: Sequence[str], position: int) -> int:
         """Return the position of the word to which the token at ``position`` belongs."""
