@@ -81,7 +81,8 @@ rule extract_reference:
 rule prepare_training_text:
     """Extract, tokenize and filter a task's training text in one job."""
     input:
-        raw_files,
+        files=raw_files,
+        evaluation=removed_text,
         changed=changed("prepare_training_text", raw_files),
     output:
         source="<results>/{task}/corpus/clean/train.source.zst",
@@ -106,7 +107,7 @@ rule prepare_training_text:
         hold_out=lambda w: tasks[w.task].hold_out_of("train"),
         preparation=lambda w: tasks[w.task].preparation.train,
         languages=lambda w: tasks[w.task].language_pair,
-        limits=lambda w: tasks[w.task].clean.model_dump(exclude={"tokens"}),  # that is of binarize
+        limits=limits_of_text,
     script:
         "../workflow/scripts/prepare_training_text.py"
 
@@ -143,6 +144,7 @@ rule tokenize_and_filter_part:
     input:
         source="<results>/{task}/corpus/raw/train.{scatteritem}.source.zst",
         target="<results>/{task}/corpus/raw/train.{scatteritem}.target.zst",
+        evaluation=removed_text,
         changed=changed("tokenize_and_filter_part"),
     output:
         source=temp("<results>/{task}/corpus/clean/train.{scatteritem}.source.zst"),
@@ -165,7 +167,7 @@ rule tokenize_and_filter_part:
         code=code("tokenize_and_filter", "tokenize_and_filter_part"),
         preparation=lambda w: tasks[w.task].preparation.train,
         languages=lambda w: tasks[w.task].language_pair,
-        limits=lambda w: tasks[w.task].clean.model_dump(exclude={"tokens"}),  # that is of binarize
+        limits=limits_of_text,
     script:
         "../workflow/scripts/tokenize_and_filter.py"
 
@@ -226,7 +228,7 @@ rule tokenize_and_filter_validation:
         code=code("tokenize_and_filter", "tokenize_and_filter_validation"),
         preparation=lambda w: tasks[w.task].preparation.train,
         languages=lambda w: tasks[w.task].language_pair,
-        limits=lambda w: tasks[w.task].clean.model_dump(exclude={"tokens"}),  # that is of binarize
+        limits=limits_of_text,
     script:
         "../workflow/scripts/tokenize_and_filter.py"
 
@@ -256,6 +258,37 @@ rule count_pairs:
         metadata=lambda w: tasks[w.task].corpus_metadata(scale.stand_in).model_dump(mode="json"),
     script:
         "../workflow/scripts/count_pairs.py"
+
+
+rule count_overlap:
+    """Count the lines of validation and test text that are also in the training text."""
+    input:
+        source="<results>/{task}/corpus/clean/train.source.zst",
+        target="<results>/{task}/corpus/clean/train.target.zst",
+        evaluation=evaluation_text,
+        changed=changed("count_overlap"),
+    output:
+        "<results>/{task}/corpus/overlap.json",
+    log:
+        "<logs>/{task}/count_overlap.log",
+    benchmark:
+        "<benchmarks>/{task}/count_overlap.tsv"
+    wildcard_constraints:
+        task=alternatives(OWN_TEXT),
+    priority: 1  # before trainings
+    group:
+        "text"
+    conda:
+        environment("text")
+    resources:
+        mem_mb=memory(2000),
+        runtime=minutes(10, large=60),
+    params:
+        code=code("count_overlap"),
+        preparation=lambda w: tasks[w.task].preparation.train,
+        languages=lambda w: tasks[w.task].language_pair,
+    script:
+        "../workflow/scripts/count_overlap.py"
 
 
 rule tokenize_file:

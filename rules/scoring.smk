@@ -107,7 +107,8 @@ rule evaluate_rouge:
 rule summarize_runs:
     """Write a task's headline score, the mean over its runs, as text, as JSON and as a page."""
     input:
-        headline_scores,
+        scores=headline_scores,
+        counts=lambda w: plan.dataset_counts(w.task),
         changed=changed("summarize_runs"),
     output:
         text="<results>/{task}/{metric}.txt",

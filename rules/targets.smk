@@ -32,6 +32,7 @@ rule train:
             for task in plan.tasks
             for model in plan.headline_run_files(task, "model.safetensors")
         ],
+        [counts for task in plan.tasks for counts in plan.dataset_counts(task)],
 
 
 rule decode:

@@ -77,14 +77,7 @@ rule train_model:
             lambda w: settings.models[w.model].architecture.selection is not None,
             then=of_text("<results>/{task}/alignment/candidates.tsv"),
         ),
-        truecasers=lambda w: (
-            [
-                of_text(f"<results>/{{task}}/corpus/truecaser.{side}.tsv")(w)
-                for side in ("source", "target")
-            ]
-            if tasks[w.task].preparation.truecase
-            else []
-        ),
+        truecasers=truecasers,
     output:
         model="<results>/{task}/models/{model}/seed{seed}/model.safetensors",
         records=multiext(

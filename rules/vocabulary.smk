@@ -191,17 +191,32 @@ rule binarize:
 
 
 rule count_dataset:
-    """Write a table of the pairs in the token stores and of the pairs that were too long."""
+    """Count the pairs in the token stores, unknown tokens, and test lines that were trained on."""
     input:
         train="<results>/{task}/dataset/train.json",
         valid="<results>/{task}/dataset/valid.json",
+        tests=lambda w: [
+            of_text(f"<results>/{{task}}/corpus/raw/{test}.{side}.zst")(w)
+            for test in tasks[w.task].corpus.tests
+            for side in ("source", "target")
+        ],
+        overlap=of_text("<results>/{task}/corpus/overlap.json"),
+        bpe_codes=bpe_codes,
+        vocabularies=lambda w: expand(
+            "<results>/{task}/vocabulary/{lang}.tsv",
+            task=w.task,
+            lang=tasks[w.task].language_pair,
+        ),
+        truecasers=truecasers,
         changed=changed("count_dataset"),
     output:
-        "<results>/{task}/dataset/counts.txt",
+        table="<results>/{task}/dataset/counts.txt",
+        counts="<results>/{task}/dataset/counts.json",
     log:
         "<logs>/{task}/count_dataset.log",
     benchmark:
         "<benchmarks>/{task}/count_dataset.tsv"
+    priority: 1  # before trainings
     localrule: True
     conda:
         environment("text")

@@ -57,8 +57,11 @@ class TaskFolder:
 
     @property
     def dataset_counts(self) -> str:
-        """The table of pairs in the token stores, and of pairs that were too long for them."""
-        return f"{self.path}/dataset/counts.txt"
+        """The counts of pairs and unknown tokens in the token stores, and of lines trained on.
+
+        A table for people, ``counts.txt``, is beside it.
+        """
+        return f"{self.path}/dataset/counts.json"
 
     @property
     def dictionary(self) -> str:
@@ -93,8 +96,17 @@ def results_of(file: Path) -> Path:
     It is the fifth folder above the file, ``RESULTS/TASK/models/MODEL/RUN/FILE``, or the root if
     the file has fewer folders above it.
     """
+    return _folder_above(file, 5)
+
+
+def task_of(file: Path) -> Path:
+    """Return the folder of the task of a file in the folder of a run, as `results_of` does."""
+    return _folder_above(file, 4)
+
+
+def _folder_above(file: Path, levels: int) -> Path:
     parents = file.absolute().parents
-    return parents[min(5, len(parents)) - 1]
+    return parents[min(levels, len(parents)) - 1]
 
 
 @dataclass(frozen=True)

@@ -42,6 +42,7 @@ def test_every_pair_is_kept_or_counted(tmp_path: Path) -> None:
     left, report = clean(tmp_path, pairs)
     assert left == [pairs[0], pairs[7], pairs[0], *pairs[-2:]]
     reasons = {"empty": 2, "too_long": 1, "too_short": 1, "ratio": 1, "long_word": 1}
+    reasons["overlap"] = 0
     settings = "preparation none, minimum 2, maximum 4, ratio 1.5"
     assert report == {"read": 11, "kept": 5, "dropped": reasons, "settings": settings}
     _, any_ratio = clean(tmp_path, [("a b", "a b c d")], ratio=None)

@@ -74,6 +74,26 @@ def test_a_table_is_made_of_its_cells_and_of_what_failed(demo: Settings) -> None
     assert contents["runs"] == {record.file: record.fingerprint for record in runs}
 
 
+def test_data_is_counted_unless_only_its_models_are_left(demo: Settings) -> None:
+    counts = f"{TASK}/dataset/counts.json"
+    model = f"{DEMO}/seed1/model.safetensors"
+    text = [f"{TASK}/dataset/{split}.json" for split in ("train", "valid")]
+    text += [f"{TASK}/corpus/clean/train.{side}.zst" for side in ("source", "target")]
+    for split in ("valid", "test"):
+        for side in ("source", "target"):
+            text.append(f"{TASK}/corpus/raw/{split}.{side}.zst")
+    for there, expected in (
+        ([], [counts]),
+        ([model, *text], [counts]),
+        ([model, *text[:-1]], []),
+        ([model, *text[1:]], []),
+        ([model, counts], [counts]),
+    ):
+        assert plan(demo, there).dataset_counts("demo_en_fr") == expected
+    released = next(name for name, task in demo.tasks.items() if task.released)
+    assert plan(demo).dataset_counts(released) == []
+
+
 def test_times_of_a_gpu_are_taken_where_one_is_asked_for(demo: Settings) -> None:
     def timed(one: Plan) -> list[str]:
         cells = one.planned["table3"]

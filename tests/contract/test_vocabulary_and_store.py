@@ -14,11 +14,11 @@ from convs2s.data.batches import collate
 from convs2s.data.dataset import (
     binarize,
     build_vocabulary,
-    count_dataset,
     learn_bpe,
     line_encoder,
     read_description,
 )
+from convs2s.data.dataset_counts import Encoding, count_dataset
 from convs2s.data.store import ROWS_PER_BATCH, TokenStore, write_store
 from convs2s.data.vocabulary import (
     END,
@@ -32,7 +32,8 @@ from convs2s.data.vocabulary import (
 )
 from convs2s.data.word_counts import added_counts, count_words
 from convs2s.files.checksums import sha256
-from convs2s.files.text import read_lines, write_lines
+from convs2s.files.text import read_lines, write_json, write_lines
+from convs2s.scoring.data_counts import TrainingOverlap
 from convs2s.text.reserved_words import RESERVED_WORDS
 from tests.support.refusals import refusal, says
 
@@ -136,9 +137,19 @@ def test_pairs_of_too_many_tokens_are_dropped_counted_and_said(
     assert TokenStore(made[4][0]).lengths("source").tolist() == [3, 5]
     assert len(TokenStore(made[5][0])) == 3, "the end token does not count"
     table = tmp_path / "counts"
-    count_dataset(train=made[4][1], valid=made[2][1], table=table, most_tokens=4)
+    write_json(tmp_path / "overlap", TrainingOverlap(0, {}))
+    count_dataset(
+        train=made[4][1],
+        valid=made[2][1],
+        tests={},
+        encoding=Encoding([], [], []),
+        overlap=tmp_path / "overlap",
+        table=table,
+        counts=tmp_path / "counts.json",
+        most_tokens=4,
+    )
     rows = [line.split() for line in read_lines(table)]
-    assert rows[-3:] == [
+    assert rows[4:7] == [
         ["kept", "by", "words", "3", "3"],
         ["dropped:", "over", "4", "tokens", "1", "3"],
         ["kept", "2", "0"],

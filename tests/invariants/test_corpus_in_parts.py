@@ -45,7 +45,7 @@ def prepare(raw: Sides, folder: Path, parts: int | None) -> Path:
         Preparation("none", language).prepare for language in ("en", "fr")
     )
     filtering: dict[str, Any] = {"preparation": "none", "prepare": (english, french)}
-    filtering |= CLEAN.model_dump(exclude={"tokens"})
+    filtering |= CLEAN.model_dump(exclude={"tokens", "remove_overlap"})
     names = [(str(raw[0]), str(raw[1]))]
     corpus = RawText(names, FilesBelow(folder), HoldOutPart(10, held=False))
     sides, report = (folder / "train.en", folder / "train.fr"), folder / "train.json"
@@ -116,10 +116,14 @@ def test_the_table_of_pairs_states_the_papers_number(tmp_path: Path) -> None:
     assert lines[-3].split() == ["kept", "1,200", "3"]
     assert lines[-1] == "The paper trains on 35,500,000 pairs."
     says("".join(lines), "one side over 1.5 times as long", "over 20 words")
-    unlimited = CLEAN.model_copy(update={"maximum": None, "ratio": None})
+    unlimited = CLEAN.model_copy(
+        update={"maximum": None, "ratio": None, "remove_overlap": True}
+    )
     metadata = metadata.model_copy(update={"clean": unlimited})
     count_pairs(train=train, valid=valid, table=table, metadata=metadata)
     assert "None" not in table.read_text("utf-8")
+    rows = [" ".join(line.split()) for line in read_lines(table)]
+    assert "dropped: a line of validation or test text 0 0" in rows
     write_report(valid, 3, "maximum 12")
     given = {"train": train, "valid": valid, "table": table, "metadata": metadata}
     message = refusal(count_pairs, **given)

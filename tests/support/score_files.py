@@ -105,8 +105,9 @@ def report(
     kind: type[BleuEvaluation | RougeEvaluation],
     runs: dict[tuple[str, str], Path],
     stand_in: str | None = None,
+    counts: Path | None = None,
 ) -> tuple[str, Any]:
     """Summarize runs; return the text and the JSON."""
     files = (folder / "bleu.txt", folder / "bleu.json")
-    summarize_runs(kind, runs, Report(*files, stand_in, {"task": "demo"}))
+    summarize_runs(kind, runs, Report(*files, stand_in, {"task": "demo"}), counts)
     return files[0].read_text("utf-8"), read(files[1])

@@ -16,15 +16,19 @@ RUN = f"{MODEL}/seed1"
 TUNED = f"{RUN}/valid.beam5_en_de.length_penalty"
 RESCORED = ("beam5.rescored-by-small-seed2", "beam5_en_de.rescored-by-small-ensemble2")
 
-# Text of the same task without a validation file, and with BPE codes of each side.
+# Text of the same task without a validation file, with BPE codes of each side, and with test text
+# in the training text, from which it is removed again.
 HELD_OUT = """\
 description: validation held out, codes of each side
 languages: {source: en, target: nl}
 corpus:
-  train: [{source: data/mine/train.en, target: data/mine/train.nl}]
+  train:
+    - {source: data/mine/train.en, target: data/mine/train.nl}
+    - {source: data/mine/test.en, target: data/mine/test.nl}
   tests:
     test: [{source: data/mine/test.en, target: data/mine/test.nl}]
 hold_out: {every: 50}
+clean: {remove_overlap: true}
 vocabulary: {kind: bpe, merges: 50, joint: false}
 """
 
@@ -48,6 +52,7 @@ def further(
     targets += [f"{RUN}/test.table3_beam1.cpu.speed.json"]
     stores = (f"dataset/{split}.arrow" for split in ("train", "valid"))
     targets += [f"results/mine_held_out/{store}" for store in stores]
+    targets += ["results/mine_held_out/dataset/counts.txt"]
     done = checkout.snakemake("--keep-going", *targets).succeeded()
     # Seed 2 and the word model; seed 1 was there.
     assert done.planned["train_model"] == 2
@@ -75,7 +80,7 @@ def test_everything_that_the_page_lists_is_there(root: Path, further: Checkout) 
     assert listed
     cells = [row.split("|")[1] for row in listed[1].splitlines()[2:]]
     names = re.findall(r"`([^`]+)`", "".join(cells))
-    assert len(names) == 7
+    assert len(names) == 8
     # Made by commands of their own.
     made = {*names} - {"examples.txt", "corpus/counts.txt"}
     assert [name for name in made if not (further / TASK / name).is_file()] == []
@@ -147,11 +152,29 @@ def test_words_are_aligned_and_replaced(further: Checkout) -> None:
 
 def test_held_out_validation_and_codes_of_each_side(further: Checkout) -> None:
     folder = "results/mine_held_out"
-    for split, lines in (("train", 294), ("valid", 6)):
+    for split, lines in (("train", 314), ("valid", 6)):
         assert read(further, f"{folder}/corpus/clean/{split}.json")["read"] == lines
     english, dutch = (further / f"{folder}/vocabulary/codes.{x}" for x in ("en", "nl"))
     assert english.read_text("utf-8") != dutch.read_text("utf-8")
     assert not (further / f"{folder}/vocabulary/codes").exists()
+
+
+def test_held_out_and_test_lines_are_removed_from_training_text(
+    further: Checkout,
+) -> None:
+    folder = "results/mine_held_out"
+    dropped = read(further, f"{folder}/corpus/clean/train.json")["dropped"]["overlap"]
+    assert 20 <= dropped < 40  # the test set's 20, and what is equal by chance
+    counts = read(further, f"{folder}/dataset/counts.json")
+    none = {"both": 0, "source": 0, "target": 0}
+    sets = {"valid": {"pairs": 6, **none}, "test": {"pairs": 20, **none}}
+    assert counts["overlap"] == {"training": 0, "sets": sets}
+    assert counts["unknown"].keys() == {"train", "valid", "test"}
+    # Where nothing is removed, it is counted: what is equal by chance.
+    text = (further / f"{TASK}/dataset/counts.txt").read_text("utf-8")
+    assert "Tokens that are not in the vocabulary" in text
+    log = (further / "results/logs/mine_en_nl/count_dataset.log").read_text("utf-8")
+    assert "train: 0.0% of the source and 0.0% of the target tokens are unknown" in log
 
 
 FIGURE_SCALE = """\

@@ -5,25 +5,31 @@ from typing import Any
 
 from convs2s.config.file_reference import files_of_pairs
 from convs2s.data.corpus import RawText, prepare_training_text
+from convs2s.data.overlap import EvaluationText, files_by_set
 from convs2s.pipeline.job import job
 from convs2s.pipeline.sources import note_sources
 from convs2s.text.preparation import Preparation
 
 snakemake: Any
 
-with job(snakemake) as inputs:
+with job(snakemake):
     pairs = snakemake.params.pairs
     name = snakemake.params.preparation
     source, target = (
         Preparation(name, language).prepare for language in snakemake.params.languages
     )
-    files = files_of_pairs(pairs, inputs)
+    files = files_of_pairs(pairs, snakemake.input.files)
+    # No files unless pairs with lines of these sets are dropped.
+    evaluation = EvaluationText(
+        files_by_set(snakemake.input.evaluation), (source, target)
+    )
     prepare_training_text(
         RawText(pairs, files, snakemake.params.hold_out),
         sides=(Path(snakemake.output.source), Path(snakemake.output.target)),
         report=Path(snakemake.output.report),
         preparation=name,
         prepare=(source, target),
+        shares_line=evaluation.shares_line,
         **snakemake.params.limits,
     )
     note_sources(snakemake.output.source, pairs)

@@ -12,17 +12,18 @@ from convs2s.scoring.summary import summarize_runs
 
 snakemake: Any
 
-with job(snakemake) as inputs:
+with job(snakemake):
     runs = product(snakemake.params.tests, snakemake.params.runs)
     summarize_runs(
         BleuEvaluation if snakemake.wildcards.metric == "bleu" else RougeEvaluation,
-        dict(zip(runs, map(Path, inputs), strict=True)),
+        dict(zip(runs, map(Path, snakemake.input.scores), strict=True)),
         Report(
             text=Path(snakemake.output.text),
             json=Path(snakemake.output.json),
             stand_in=snakemake.params.stand_in,
             header=snakemake.params.header,
         ),
+        counts=next(map(Path, snakemake.input.counts), None),
     )
     show_in_report(
         source=Path(snakemake.output.text), output=Path(snakemake.output.page)

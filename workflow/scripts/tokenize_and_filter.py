@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any
 
+from convs2s.data.overlap import EvaluationText, files_by_set
 from convs2s.files.text import NO_MARK, read_line_pairs
 from convs2s.pipeline.job import job
 from convs2s.text.corpus_filter import tokenize_and_filter
@@ -15,11 +16,16 @@ with job(snakemake):
     source, target = (
         Preparation(name, language).prepare for language in snakemake.params.languages
     )
+    # No files unless pairs with lines of these sets are dropped.
+    evaluation = EvaluationText(
+        files_by_set(snakemake.input.get("evaluation", [])), (source, target)
+    )
     tokenize_and_filter(
         read_line_pairs(snakemake.input.source, snakemake.input.target, mark=NO_MARK),
         sides=(Path(snakemake.output.source), Path(snakemake.output.target)),
         report=Path(snakemake.output.report),
         preparation=name,
         prepare=(source, target),
+        shares_line=evaluation.shares_line,
         **snakemake.params.limits,
     )

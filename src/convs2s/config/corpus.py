@@ -204,6 +204,10 @@ class CleanLimits(Section):
     tokens: PositiveInt | None = 1023
     """Maximum number of tokens on each side, after BPE has split the words; null sets no limit. A
     model has 1024 positions by default, and the end token takes one of them."""
+    remove_overlap: bool = False
+    """Whether training pairs are dropped whose source or target is also a line of the validation
+    text or of a test set, compared as words. dataset/counts.txt counts such lines in any case
+    (docs/preparation.md)."""
 
     @model_validator(mode="after")
     def _check_bounds(self) -> Self:

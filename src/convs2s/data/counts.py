@@ -51,11 +51,14 @@ def count_pairs(
         limits["too_long"] = f"over {clean.maximum} words"
     if clean.ratio is not None:
         limits["ratio"] = f"one side over {clean.ratio} times as long"
+    if clean.remove_overlap:
+        limits["overlap"] = "a line of validation or test text"
     rows = [("read", training["read"], validation["read"])]
     for reason in REASONS:
         if reason in limits:
-            dropped = (training["dropped"][reason], validation["dropped"][reason])
-            rows.append((f"dropped: {limits[reason]}", *dropped))
+            # A report of before a reason was added lacks it.
+            dropped = [one["dropped"].get(reason, 0) for one in (training, validation)]
+            rows.append((f"dropped: {limits[reason]}", dropped[0], dropped[1]))
     rows.append(("kept", training["kept"], validation["kept"]))
     lines = counts_table(f"Sentence pairs of {metadata.task}", metadata.stand_in, rows)
     if metadata.paper_pairs:

@@ -7,7 +7,6 @@ from pathlib import Path
 from convs2s.config.corpus import VocabularySettings
 from convs2s.config.messages import validated
 from convs2s.config.task import DatasetMetadata
-from convs2s.data.counts import counts_table
 from convs2s.data.store import require_prepared, write_store
 from convs2s.data.vocabulary import (
     END,
@@ -26,7 +25,12 @@ from convs2s.files.text import (
     read_json,
     read_line_pairs,
     write_json,
-    write_lines,
+)
+from convs2s.scoring.data_counts import (
+    SideCounts,
+    TokenCount,
+    unknown_notes,
+    unknown_shares,
 )
 from convs2s.text.bpe import Bpe, count_tokens, learn_codes, read_codes
 
@@ -47,6 +51,14 @@ class StoreDescription(DatasetMetadata):
     target_unknown: int
     # SHA-256 of the store's bytes.
     sha256: str
+
+    @property
+    def token_counts(self) -> SideCounts:
+        """The tokens of each side, and how many of them are unknown."""
+        return {
+            "source": TokenCount(self.source_tokens, self.source_unknown),
+            "target": TokenCount(self.target_tokens, self.target_unknown),
+        }
 
 
 # Number of words whose indices are cached, about 400 bytes each. Most words of a text have occurred
@@ -221,28 +233,7 @@ def binarize(
     # before it starts.
     made = {**metadata.model_dump(mode="json"), **counts, "sha256": sha256(store)}
     write_json(description, made)
-
-
-def count_dataset(
-    *,
-    train: Path,
-    valid: Path,
-    table: Path,
-    most_tokens: int | None,
-) -> None:
-    """Write a table of how many pairs the token stores contain, and how many were too long.
-
-    ``train`` and ``valid`` are the descriptions of the stores. ``most_tokens`` is the maximum
-    number of tokens on a side; with None there is none, and the table has no row for it.
-    """
-    training = read_description(train)
-    validation = read_description(valid)
-    all_training = training.pairs + training.dropped
-    all_validation = validation.pairs + validation.dropped
-    rows = [("kept by words", all_training, all_validation)]
-    if most_tokens is not None:
-        too_long = f"dropped: over {most_tokens} tokens"
-        rows.append((too_long, training.dropped, validation.dropped))
-    rows.append(("kept", training.pairs, validation.pairs))
-    title = f"Token pairs of {training.task}"
-    write_lines(table, counts_table(title, training.stand_in, rows))
+    known = read_description(description).token_counts
+    print(f"{store}: {unknown_shares(known)}")
+    for note in unknown_notes(known):
+        print(f"warning: {store}: {note}")

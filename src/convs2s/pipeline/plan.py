@@ -466,6 +466,29 @@ class Plan:
             files += self.headline_run_files(task, name)
         return files
 
+    def dataset_counts(self, name: str) -> list[str]:
+        """Return the counts of a task's data, whose notes stand beside its scores.
+
+        There are none for a released model. They are also left out if its models exist, but not all
+        text that is counted: nothing is prepared or trained again for the counts alone.
+        """
+        task = self.settings.tasks[name]
+        if task.released:
+            return []
+        folder = self.layout.task(name)
+        counts = folder.dataset_counts
+        models = self.headline_run_files(name, "model.safetensors")
+        if self.exists(counts) or not any(map(self.exists, models)):
+            return [counts]
+        text = self.layout.task(task.text_name)
+        files = [folder.store_description("train"), folder.store_description("valid")]
+        for side in ("source", "target"):
+            files.append(text.text("clean", "train", side))
+            files += [
+                text.text("raw", part, side) for part in ("valid", *task.corpus.tests)
+            ]
+        return [counts] if all(map(self.exists, files)) else []
+
     def tuned_penalty(
         self,
         task: str,

@@ -17,7 +17,9 @@ from convs2s.errors import failures_of_file
 from convs2s.files.checksums import sha256
 from convs2s.files.text import read_json
 from convs2s.files.whole import check_whole
+from convs2s.layout import TaskFolder, task_of
 from convs2s.model_file import describe_model
+from convs2s.scoring.data_counts import DataCounts, read_data_counts
 from convs2s.scoring.evaluation import BleuEvaluation, Evaluation, RougeEvaluation
 from convs2s.scoring.reports.layout import text_templates
 from convs2s.scoring.summary import read_evaluation
@@ -50,6 +52,7 @@ def model_card(model: Path, name: str = "") -> str:
     training = description.training
     identity: Any = training.get("identity") or {}
     scores = list(scored(model))
+    counts = _counts_of(model, identity)
     made = _made_with(model, identity)
     # A record may lack any fact: what is undefined, or in something undefined, is _printed so.
     templates = text_templates("convs2s.publish").overlay(
@@ -70,6 +73,7 @@ def model_card(model: Path, name: str = "") -> str:
             identity=identity,
             fingerprint=digest_of(identity) if identity else None,
             scores=scores,
+            counts=counts,
             made=made,
         )
     # No text of the model file may become HTML, a link or an image of the page.
@@ -141,6 +145,20 @@ def scored(model: Path) -> Iterator[tuple[str, Evaluation]]:
             if digest in checksums.values():
                 stem = path.name.removesuffix(suffix)
                 yield stem.removeprefix(f"{evaluation.test_set}."), evaluation
+
+
+def _counts_of(model: Path, identity: object) -> DataCounts | None:
+    """Return the counts of the data of a model, from the folder of its task.
+
+    Return None if the file is not in such a folder, or if the counts are of other data.
+    """
+    path = Path(TaskFolder(str(task_of(model))).dataset_counts)
+    check_whole(path)
+    counts = read_data_counts(path) if path.is_file() else None
+    match identity:
+        case {"data": dict(data)} if counts and counts.stores.items() <= data.items():
+            return counts
+    return None
 
 
 def _made_with(model: Path, identity: object) -> Mapping[str, object]:

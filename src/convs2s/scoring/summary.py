@@ -13,6 +13,7 @@ from pydantic import TypeAdapter
 
 from convs2s.errors import UserError, failures_of_file
 from convs2s.files.text import read_lines
+from convs2s.scoring.data_counts import read_data_counts
 from convs2s.scoring.evaluation import BleuEvaluation, Evaluation, RougeEvaluation
 from convs2s.scoring.reports.layout import Report
 
@@ -31,10 +32,12 @@ def summarize_runs(
     evaluation_class: type[Evaluation],
     evaluations: Mapping[tuple[str, str], Path],
     report: Report,
+    counts: Path | None = None,
 ) -> None:
     """Write a report of the scores of a task's runs on its test sets, and unrounded scores as JSON.
 
-    ``evaluations`` are the JSON files of the evaluations, by test set and run.
+    ``evaluations`` are the JSON files of the evaluations, by test set and run. ``counts`` are those
+    of the task's data, whose notes on a test set stand beside its scores; None: they are not known.
 
     Raises:
         UserError: two runs were scored on different lines of a test set, or in different ways.
@@ -52,9 +55,15 @@ def summarize_runs(
                     f"{evaluations[test, first]}; runs with different measures have no mean; "
                     "delete both files and score again"
                 )
+    data_counts = None if counts is None else read_data_counts(counts)
+    summaries = {}
+    for test, runs in tests.items():
+        summaries[test] = _summary(runs)
+        if data_counts is not None and (notes := data_counts.notes(test)):
+            summaries[test]["notes"] = notes
     report.write(
         "bleu.txt.j2" if evaluation_class is BleuEvaluation else "rouge.txt.j2",
-        tests={test: _summary(runs) for test, runs in tests.items()},
+        tests=summaries,
     )
 
 

@@ -14,7 +14,10 @@ from convs2s.files.text import atomic_text, write_json
 Prepare = Callable[[str], str]
 """Turns a line of raw text into its words, separated by blanks."""
 
-Reason = Literal["empty", "too_long", "too_short", "ratio", "long_word"]
+SharesLine = Callable[[str, str], bool]
+"""Tells whether a line of a pair, source or target, is also a line of validation or test text."""
+
+Reason = Literal["empty", "too_long", "too_short", "ratio", "long_word", "overlap"]
 REASONS: tuple[Reason, ...] = get_args(Reason)
 """The reasons to drop a pair, in the order in which they are checked."""
 
@@ -69,9 +72,9 @@ def reason_to_drop(
     maximum: int | None,
     ratio: float | None,
 ) -> Reason | None:
-    """Return the first of :data:`REASONS` that applies to a pair of tidied lines.
+    """Return the first of :data:`REASONS` that applies to a pair of tidied lines by itself.
 
-    Return None if the pair is to be kept. For the limits see :func:`tokenize_and_filter`.
+    Return None if there is none. For the limits see :func:`tokenize_and_filter`.
     """
     if not source or not target:
         return "empty"
@@ -104,6 +107,7 @@ def tokenize_and_filter(
     ratio: float | None,
     preparation: str = "none",
     prepare: tuple[Prepare, Prepare] = (remove_bars, remove_bars),
+    shares_line: SharesLine | None = None,
 ) -> FilterReport:
     """Tokenize a corpus, write the pairs to keep, and report how many were dropped and why.
 
@@ -119,6 +123,7 @@ def tokenize_and_filter(
         preparation: Name of the preparation that ``prepare`` belongs to, for the report.
         prepare: The functions that turn a raw line into words, for the source and the target. By
             default they only delete ``|``, as clean-corpus-n.perl does.
+        shares_line: Pairs for which it returns True are dropped; None drops no such pair.
     """
     limits = f"minimum {minimum}, maximum {maximum}, ratio {ratio}"
     counts = FilterReport(
@@ -140,6 +145,8 @@ def tokenize_and_filter(
             reason = reason_to_drop(
                 source, target, minimum=minimum, maximum=maximum, ratio=ratio
             )
+            if not reason and shares_line and shares_line(source, target):
+                reason = "overlap"
             if reason:
                 counts["dropped"][reason] += 1
             else:

@@ -12,6 +12,7 @@ from convs2s.data.vocabulary import Vocabulary, read_counts
 from convs2s.errors import UserError
 from convs2s.files.checksums import check_noted, check_sha256, sha256
 from convs2s.layout import TaskFolder
+from convs2s.scoring.data_counts import unknown_notes
 from convs2s.text.bpe import read_codes
 from convs2s.text.dictionary import read_candidates
 
@@ -33,6 +34,8 @@ class TrainingData:
     splittable: list[str] | None  # source tokens that BPE may output; None: any token
     # File name -> SHA-256, of every file that the weights depend on.
     checksums: dict[str, str]
+    # What is unusual about the text of each split, one line each.
+    notes: list[str]
 
     @classmethod
     def read(cls, folder: Path) -> "TrainingData":
@@ -70,8 +73,10 @@ class TrainingData:
             counts = read_counts(tables["source"])
             splittable = sorted(frequent_tokens(counts, vocabulary.threshold))
         checksums = {}
+        notes = []
         for split, store in descriptions.items():
             checksums[f"dataset/{split}.arrow"] = store.sha256
+            notes += [f"{split}: {note}" for note in unknown_notes(store.token_counts)]
         for table in tables.values():
             checksums[f"vocabulary/{table.name}"] = sha256(table)
         return cls(
@@ -82,6 +87,7 @@ class TrainingData:
             bpe_codes=codes,
             splittable=splittable,
             checksums=checksums,
+            notes=notes,
         )
 
     def check_checksums(self) -> None:

@@ -82,6 +82,8 @@ def _train(job: TrainingJob) -> None:
             resources.enter_context(folder.locked())
             data.check_checksums()
             log(first_log_line(job, device, workers.count))
+            for note in data.notes:
+                log(f"warning: {note}")
         # Wait until the first worker has the lock and has checked the checksums.
         workers.wait()
         choose_kernel(job, network, folder, device, workers)
