@@ -37,6 +37,10 @@ class UnfinishedError(UserError):
     exit_code = 75
 
 
+class LostWorkerError(UserError):
+    """Another worker of the same training has ended, and says itself why, if it can."""
+
+
 class LastingError(UserError):
     """A failure that would happen again at every further try, on any machine."""
 

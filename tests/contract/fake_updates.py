@@ -196,16 +196,18 @@ def figures_of(
     tokens: int = 4000,
     layers: int | None = None,
     compiled: bool = False,
+    limit: int | None = None,
     **recipe: object,
 ) -> dict[str, Any]:
     """Return what an update of a model of config/models.yaml asks of a GPU, and what follows it.
 
-    ``tokens`` are those of its micro-batch, ``layers`` the blocks that a side is cut to.
+    ``tokens`` are those of its batch, ``limit`` is its recipe's micro-batch, and ``layers`` are the
+    blocks that a side is cut to.
     """
     settings = load(ROOT).model(model)
     architecture = cut(settings.architecture, layers)
     rows = [[3] * (LENGTH - 1) + [1]] * (tokens // LENGTH)
-    batch = settings.training.batch.model_copy(update={"micro_batch_tokens": None})
+    batch = settings.training.batch.model_copy(update={"micro_batch_tokens": limit})
     changes = {"precision": "bf16", "batch": batch, "compile": compiled} | recipe
     with (
         tempfile.TemporaryDirectory() as folder,
@@ -270,6 +272,7 @@ def update_figures(
         started = updater.start(loaded, Moment(1, 1, 0.1))
     waits = whole.waits + reads
     return {
+        "micro_batches": len(loaded.micro_batches),
         "launches": passes.launches.total(),
         "step_launches": whole.launches.total() - passes.launches.total(),
         "uploads": whole.uploads,

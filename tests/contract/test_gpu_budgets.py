@@ -29,6 +29,11 @@ CASES: dict[str, dict[str, Any]] = {
     "16,000 tokens": {"model": "wmt14_en_fr", "tokens": 16_000},
 }
 CUT: dict[str, Any] = {"model": "wmt14_en_fr", "layers": 3}
+BATCHES: dict[str, dict[str, Any]] = {
+    "default": {**CUT, "tokens": 32_000, "limit": 4000},
+    "stated": {**CUT, "tokens": 32_000, "limit": 8000},
+}
+"""Batches of the most tokens that a GPU of 80 GB, as the fake one is, computes at a time."""
 
 
 @pytest.fixture(scope="module")
@@ -38,7 +43,8 @@ def hooks(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def figures(hooks: Path) -> dict[str, Figures]:
-    return dict(zip(CASES, counted(hooks, list(CASES.values())), strict=True))
+    cases = CASES | BATCHES
+    return dict(zip(cases, counted(hooks, list(cases.values())), strict=True))
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -65,6 +71,15 @@ def test_parameters_gradients_and_states_are_fp32_on_the_gpu(
 def test_launches_of_an_update_are_within_budget(figures: dict[str, Figures]) -> None:
     assert figures["bf16"]["launches"] <= 1800
     assert all(figures[case]["step_launches"] <= 10 for case in CASES)
+
+
+def test_a_batch_that_fits_is_computed_at_once_unless_the_recipe_states_less(
+    figures: dict[str, Figures],
+) -> None:
+    default, stated = figures["default"], figures["stated"]
+    assert default["micro_batches"] == 1
+    assert stated["micro_batches"] == 4
+    assert default["launches"] <= 0.5 * stated["launches"]
 
 
 @pytest.mark.parametrize("case", ["fp32", "16,000 tokens"])

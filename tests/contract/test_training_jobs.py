@@ -3,23 +3,32 @@
 Programs stand for Slurm's scontrol and srun.
 """
 
+import json
 import logging
+import math
 import os
 import signal
 import subprocess
 import sys
 import time
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import pytest
 from snakemake.utils import format as formatted
 from torch.distributed import run
+from torch.distributed.elastic.multiprocessing.errors import (
+    ChildFailedError,
+    ProcessFailure,
+)
+from torch.distributed.elastic.rendezvous import RendezvousTimeoutError
 
 from convs2s.errors import UnfinishedError
 from convs2s.pipeline.living import RUN
 from convs2s.pipeline.process import logged
 from convs2s.training import scheduler
+from convs2s.training.heartbeat import Pulse
 from convs2s.training.interruption import Interruption, margin, signals_to_handle
 from convs2s.training.launch import (
     SHUTDOWN_SECONDS,
@@ -28,6 +37,7 @@ from convs2s.training.launch import (
     torchrun,
     torchrun_options,
 )
+from convs2s.training.run import train
 from convs2s.training.scheduler import (
     SCHEDULERS,
     begin_run,
@@ -38,7 +48,7 @@ from convs2s.training.scheduler import (
 )
 from tests.support import tiny
 from tests.support.processes import wait_for
-from tests.support.refusals import says
+from tests.support.refusals import refusal, says
 
 
 @pytest.fixture
@@ -296,13 +306,76 @@ def test_torchrun_is_told_of_the_workers_and_gives_them_time_to_save(
     assert words <= set(options)
     asked: list[Any] = []
     monkeypatch.setattr(run, "run", asked.append)
-    torchrun(options, ["train"])
+    torchrun(options, ["train"], Path("heartbeats"))
     # Its loggers are silent, those with a level of their own, too.
     for part in ("", ".agent.server.api", ".multiprocessing.api"):
         logger = logging.getLogger(f"torch.distributed.elastic{part}")
         assert not logger.isEnabledFor(logging.ERROR)
     config, _, _ = run.config_from_args(asked[0])
     assert config.shutdown_timeout == SHUTDOWN_SECONDS
+
+
+@pytest.mark.parametrize(
+    ("codes", "spoken", "message"),
+    [
+        # The first worker only noticed that the sixth had ended, which still cleans up.
+        ({0: 1}, {0: None, 5: "pair 7 alone does not fit"}, "worker 5: pair 7 alone"),
+        ({0: 1, 5: 1}, {0: None, 5: "pair 7"}, "worker 5: pair 7"),
+        ({0: 1, 13: -9}, {0: None}, "worker 13 was ended by SIGKILL"),
+        ({0: 1}, {0: None}, "the workers ended with the error above"),
+        # All workers found the same.
+        ({0: 1, 1: 1}, {1: "no such file", 0: "no such file"}, "worker 0: no such"),
+    ],
+)
+def test_the_last_line_names_the_worker_by_which_the_others_ended(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    codes: dict[int, int],
+    spoken: dict[int, str | None],
+    message: str,
+) -> None:
+    for worker, words in spoken.items():
+        pulse = Pulse(worker=worker, words=words)
+        (tmp_path / f"{worker}").write_text(json.dumps(asdict(pulse)) + "\n")
+    failures = {}
+    for worker, code in codes.items():
+        # Eight workers are on each machine.
+        failures[worker] = ProcessFailure(worker % 8, 100 + worker, code, "")
+
+    def fail(_: object) -> None:
+        raise ChildFailedError("convs2s", failures)
+
+    monkeypatch.setattr(run, "run", fail)
+    options = torchrun_options(1, 8, tmp_path)
+    says(refusal(torchrun, options, ["train"], tmp_path), message)
+
+
+def test_nodes_wait_for_each_other_no_longer_than_the_job_may_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for seconds, waits in ((math.inf, 600), (7200.0, 600), (90.5, 91), (-5.0, 60)):
+        options = torchrun_options(2, 4, "first:29", seconds)
+        assert f"--rdzv-conf=is_host=0,join_timeout={waits}" in options
+
+    def fail(_: object) -> None:
+        raise RendezvousTimeoutError
+
+    monkeypatch.setattr(run, "run", fail)
+    said = refusal(torchrun, options, ["train"], tmp_path)
+    says(said, "the nodes did not find each other in time", "docs/cluster.md")
+
+
+@pytest.mark.parametrize(("stated", "threads"), [(None, "1"), ("7", "7")])
+def test_a_worker_compiles_with_its_own_cores(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stated: str | None, threads: str
+) -> None:
+    name = "TORCHINDUCTOR_COMPILE_THREADS"
+    monkeypatch.setenv(name, stated or "")
+    if stated is None:
+        monkeypatch.delenv(name)
+    # There are no data to train on.
+    refusal(train, tiny.job(tmp_path, tmp_path / "model.safetensors"))
+    assert os.environ[name] == threads
 
 
 def test_of_a_whole_nodes_gpus_as_many_are_used_as_were_asked_for(

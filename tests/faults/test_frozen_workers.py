@@ -1,14 +1,24 @@
 """A launcher ends the workers that no longer move, and no others."""
 
+import json
 import os
 import signal
 import time
+from contextlib import ExitStack
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
 
+from convs2s.files.locks import wait_for_lock
 from convs2s.training import heartbeat
-from convs2s.training.heartbeat import beating, ending_frozen_workers
+from convs2s.training.heartbeat import (
+    PULSE,
+    Pace,
+    Pulse,
+    beating,
+    ending_stuck_workers,
+)
 
 Killed = list[tuple[int, int]]
 
@@ -26,7 +36,7 @@ def killed(monkeypatch: pytest.MonkeyPatch) -> Killed:
 
 def test_a_busy_worker_is_not_a_frozen_one(tmp_path: Path, killed: Killed) -> None:
     end = time.monotonic() + 1.0
-    with ending_frozen_workers(tmp_path), beating(str(tmp_path)):
+    with ending_stuck_workers(tmp_path), beating(str(tmp_path)):
         while time.monotonic() < end:
             pass
     assert killed == []
@@ -36,11 +46,72 @@ def test_a_frozen_worker_is_killed_once(
     tmp_path: Path, killed: Killed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(heartbeat, "SECONDS_BETWEEN_BEATS", 60.0)
-    with beating(str(tmp_path)), ending_frozen_workers(tmp_path):
+    with beating(str(tmp_path)), ending_stuck_workers(tmp_path):
         time.sleep(0.25)
         assert killed == []
         time.sleep(0.75)
     assert killed == [(os.getpid(), signal.SIGKILL)]
+
+
+AHEAD = Pulse(updates=6, patience=0.1)
+HANGING = Pulse(updates=5, patience=0.1)
+WAITING = Pulse(updates=5, patience=0.1, is_waiting=True)
+RESTING = Pulse(updates=5)
+PATIENT = Pulse(updates=5, patience=60.0)
+
+
+@pytest.mark.parametrize(
+    ("pulses", "hanging"),
+    [
+        ([WAITING, HANGING, WAITING], [1]),
+        # On a GPU, the others have begun the next update.
+        ([AHEAD, HANGING, AHEAD], [1]),
+        ([HANGING, HANGING], [0, 1]),
+        ([WAITING, WAITING], []),
+        # The first one writes a state, validates or compiles.
+        ([RESTING, WAITING], []),
+        ([PATIENT, WAITING], []),
+    ],
+)
+def test_of_workers_whose_hearts_beat_the_one_that_the_others_wait_for_is_killed(
+    tmp_path: Path,
+    killed: Killed,
+    monkeypatch: pytest.MonkeyPatch,
+    pulses: list[Pulse],
+    hanging: list[int],
+) -> None:
+    monkeypatch.setattr(heartbeat, "MOST_MISSED", 100_000)
+    with ExitStack() as files:
+        for process, pulse in enumerate(pulses):
+            file = files.enter_context((tmp_path / str(process)).open("w"))
+            wait_for_lock(file)
+            file.write(json.dumps(asdict(pulse)) + "\n")
+            file.flush()
+        with ending_stuck_workers(tmp_path):
+            time.sleep(0.5)
+    assert sorted(killed) == [(process, signal.SIGKILL) for process in hanging]
+
+
+def test_an_update_may_take_twenty_times_the_median_and_never_less_than_the_floor(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(PULSE, "patience", None)
+    monkeypatch.setattr(heartbeat, "LEAST_PATIENCE", 15.0)
+    clock = iter([0.0, 50.0, 51.0, 54.0, 57.0])
+    monkeypatch.setattr(time, "monotonic", lambda: next(clock))
+    found = []
+    pace = Pace(is_compiled=False)
+    for updates in (1, 1, 3, 3):  # in 50, 1, 3 and 3 seconds
+        pace.note(updates)
+        found.append(PULSE.patience)
+    assert found == [1000.0, 510.0, 20.0, 20.0]
+    with PULSE.resting():
+        assert PULSE.patience is None
+    assert PULSE.patience == 20.0
+    monkeypatch.setattr(time, "monotonic", lambda: 57.0)
+    for is_compiled, least in ((False, 15.0), (True, 1200.0)):
+        Pace(is_compiled=is_compiled).note(1)
+        assert PULSE.patience == least
 
 
 def test_a_worker_that_has_ended_is_left_alone(tmp_path: Path, killed: Killed) -> None:
@@ -48,6 +119,6 @@ def test_a_worker_that_has_ended_is_left_alone(tmp_path: Path, killed: Killed) -
         assert list(tmp_path.iterdir()) == []
     with beating(str(tmp_path)):
         pass
-    with ending_frozen_workers(tmp_path):
+    with ending_stuck_workers(tmp_path):
         time.sleep(1.0)
     assert killed == []

@@ -8,6 +8,7 @@ from unittest.mock import Mock
 
 import pytest
 import torch
+from torch.distributed import run
 
 from convs2s import devices
 from convs2s.config.decoding import DecodingSettings
@@ -18,13 +19,16 @@ from convs2s.devices import (
     check_architecture,
     check_precision,
     check_recipe,
+    has_cpus_nearby,
     lock_folder,
     own_gpus,
     pick_device,
+    tokens_at_a_time,
     worker_device,
 )
 from convs2s.errors import UserError
-from convs2s.training.launch import launch
+from convs2s.training import launch as launch_module
+from convs2s.training.launch import launch, numa_options
 from tests.support import tiny
 from tests.support.refusals import refusal, says
 
@@ -335,3 +339,57 @@ def test_a_compiled_training_needs_the_headers_of_python(
     (tmp_path / "of").mkdir()
     (tmp_path / "of/Python.h").touch()
     check_recipe(Recipe(compile=True), "cpu")
+
+
+@pytest.mark.parametrize(
+    ("gigabytes", "stated", "tokens"),
+    [
+        (85, 4000, 32_000),  # of an A100 or H100 that is sold with 80 GB
+        (150, 4000, 32_000),
+        (42, 4000, 16_000),
+        (25, 4000, 8000),
+        (8, 4000, 4000),
+        (85, 3000, 3000),  # a recipe's own
+        (8, 9000, 9000),
+    ],
+)
+def test_a_gpu_computes_as_many_tokens_at_a_time_as_fit_into_its_memory(
+    monkeypatch: pytest.MonkeyPatch, gigabytes: int, stated: int, tokens: int
+) -> None:
+    properties = Mock(total_memory=gigabytes * 10**9)
+    monkeypatch.setattr(torch.cuda, "get_device_properties", lambda _: properties)
+    assert tokens_at_a_time(stated, "cuda:0") == tokens
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="Linux lists the CPUs of a GPU")
+@pytest.mark.parametrize(
+    ("listed", "allowed", "binds"),
+    [
+        ("0-1,8-9", {9}, True),
+        ("0", {0, 1}, True),
+        ("0-1,8-9", {2, 7}, False),  # Slurm gave this job CPUs of the other socket
+        ("", {0}, False),
+        (None, {0}, False),  # a container that hides the devices
+    ],
+)
+def test_workers_are_bound_to_the_cpus_next_to_their_gpus_where_they_may_use_them(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    listed: str | None,
+    allowed: set[int],
+    binds: bool,
+) -> None:
+    gpu = Mock(pci_domain_id=0, pci_bus_id=0xDC, pci_device_id=0)
+    monkeypatch.setattr(torch.cuda, "get_device_properties", lambda _: gpu)
+    monkeypatch.setattr(devices, "PCI_DEVICES", tmp_path)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: allowed)
+    monkeypatch.setattr(launch_module, "which", lambda _: "/usr/bin/numactl")
+    if listed is not None:
+        (tmp_path / "0000:dc:00.0").mkdir()
+        (tmp_path / "0000:dc:00.0/local_cpulist").write_text(f"{listed}\n")
+    assert has_cpus_nearby(0) == binds
+    has_option = "--numa-binding" in run.get_args_parser().format_help()
+    expected = ["--numa-binding=node"] if binds and has_option else []
+    assert numa_options(2) == expected
+    monkeypatch.setattr(launch_module, "which", lambda _: None)
+    assert numa_options(2) == []

@@ -2,11 +2,13 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -17,9 +19,15 @@ import torch
 from torch import Tensor
 
 from convs2s.config.identity import training_settings
-from convs2s.errors import UnfinishedError
+from convs2s.errors import UnfinishedError, UserError
 from convs2s.files.checksums import sha256
-from convs2s.files.tensors import load_tensors
+from convs2s.files.tensors import load_tensors, save_tensors
+from convs2s.training import heartbeat
+from convs2s.training.heartbeat import (
+    HEARTBEATS,
+    ending_stuck_workers,
+    last_words,
+)
 from convs2s.training.identity import TrainingJob
 from convs2s.training.run import train
 from convs2s.training.state_folder import StateFolder
@@ -28,7 +36,7 @@ from tests.support import tiny
 from tests.support.limits import files_of_at_most
 from tests.support.processes import children, environment, listening
 from tests.support.refusals import refusal, says
-from tests.support.together import train_together
+from tests.support.together import start, train_together
 
 OUT_OF_MEMORY = RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried")
 UPDATES = 10
@@ -82,19 +90,20 @@ def replaced(owner: type, name: str, stand_in: Callable[..., Any]) -> Iterator[N
         yield
 
 
-def memory_for(pairs: int) -> Callable[..., Any]:
-    """Let memory end on the way back of more pairs, when only one gradient is still missing."""
+def memory_for(tokens: int) -> Callable[..., Any]:
+    """Let memory end on the way back of more tokens, when only one gradient is still missing."""
     running = [0]
 
     def fail(_: Tensor) -> None:
-        if running[0] > pairs:
+        if running[0] > tokens:
             raise OUT_OF_MEMORY
 
     def loss(call: int, sound: Any, updater: Updater, *arguments: Any) -> Any:
         if call == 1:
             last = updater.network.get_parameter("encoder.embedding.tokens")
             last.register_hook(fail)
-        running[0] = len(arguments[0].source)
+        inputs = arguments[0]
+        running[0] = max(inputs.source.numel(), inputs.previous.numel())
         return sound(updater, *arguments)
 
     return loss
@@ -116,7 +125,7 @@ def test_memory_has_run_out_on_the_device_and_on_the_machine(
     assert is_out_of_memory(error) == is_memory
 
 
-def test_a_micro_batch_out_of_memory_is_halved_and_reported(
+def test_a_micro_batch_out_of_memory_is_halved_once_and_no_larger_one_is_tried(
     task: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     once: dict[str, Any] = {"maximum_epochs": 1, "checkpoint_minutes": 60.0}
@@ -124,11 +133,32 @@ def test_a_micro_batch_out_of_memory_is_halved_and_reported(
     little = job(task, tmp_path / "little", 0.0, **once)
     train(plenty)
     capfd.readouterr()
-    with replaced(Updater, "_loss", memory_for(9)):
-        train(little)
+    with (
+        replaced(Updater, "_loss", memory_for(100)),
+        signalled_at(8, signal.SIGTERM),
+    ):
+        refusal(train, little)
     said = capfd.readouterr().err
-    assert said.count("out of memory in epoch ") == UPDATES
-    says(said, "a micro-batch of 16 pairs and")
+    assert said.count("out of memory in epoch ") == 1
+    says(said, "worker 0: a micro-batch of 16 pairs and ")
+    state, position = last_state(little)
+    fitting = position["micro_batch_tokens"]
+    assert 50 < fitting <= 72
+    says(said, f"{2 * fitting} padded tokens is halved, ", f"have at most {fitting} (")
+    with (
+        replaced(Updater, "_loss", memory_for(fitting)),
+        signalled_at(1, signal.SIGTERM),
+    ):
+        refusal(train, little)
+    said = capfd.readouterr().err
+    assert "out of memory" not in said
+    says(said, f"micro-batches have at most {fitting} padded tokens, because memory")
+    # Another GPU may have more memory.
+    position["machine"]["gpu"] = "a smaller one"
+    (path,) = little.output.parent.glob("state/*/last.safetensors")
+    save_tensors(path, state, position)
+    train(little)
+    assert "micro-batches have" not in capfd.readouterr().err
     whole = load_tensors(plenty.output)[0]
     halved = load_tensors(little.output)[0]
     torch.testing.assert_close(halved, whole, rtol=1e-4, atol=1e-5)
@@ -233,7 +263,82 @@ def test_a_time_limit_stops_in_time(task: Path, tmp_path: Path) -> None:
     assert last_state(one)[1]["updates"] == 1
 
 
-# Two workers, of which one vanishes
+# Two workers, of which one hangs or vanishes
+
+
+def hang() -> None:
+    time.sleep(600.0)
+
+
+def kill() -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def end() -> None:
+    raise UserError("its own reason")
+
+
+def train_until(folder: Path, one: TrainingJob, fail: Callable[[], None]) -> None:
+    """Train in a worker; the second one fails in its seventh update."""
+    os.environ[HEARTBEATS] = str(folder)
+    heartbeat.SECONDS_BETWEEN_BEATS = 0.05
+    heartbeat.LEAST_PATIENCE = 2.0
+    add = Updater._add_gradient
+
+    def failing(updater: Updater, *arguments: Any) -> Any:
+        if updater.workers.rank == 1 and heartbeat.PULSE.updates == 7:
+            fail()
+        return add(updater, *arguments)
+
+    Updater._add_gradient = failing  # type: ignore
+    train(one)
+
+
+def train_losses(one: TrainingJob) -> list[str]:
+    history = one.output.with_name("history.jsonl").read_text()
+    return re.findall('"train_loss": [^,]+', history)
+
+
+@pytest.fixture(scope="module")
+def undisturbed_pair(
+    task: Path, tmp_path_factory: pytest.TempPathFactory
+) -> TrainingJob:
+    """The same training by two workers of which nothing ends one."""
+    folder = tmp_path_factory.mktemp("pair")
+    one = job(task, folder, checkpoint_minutes=60.0)
+    train_together(folder / "meeting", 2, one)
+    return one
+
+
+@pytest.mark.parametrize("fail", [hang, kill, end])
+def test_a_lost_worker_is_named_and_the_state_is_of_the_update_before(
+    task: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+    undisturbed_pair: TrainingJob,
+    fail: Callable[[], None],
+) -> None:
+    monkeypatch.setattr(heartbeat, "SECONDS_BETWEEN_LOOKS", 0.1)
+    one = job(task, tmp_path, checkpoint_minutes=60.0)
+    beats = tmp_path / "beats"
+    beats.mkdir()
+    with (
+        ending_stuck_workers(beats),
+        # A process that is killed breaks the pool; otherwise an error comes out of it.
+        pytest.raises((BrokenProcessPool, UserError)),
+    ):
+        start(tmp_path / "first", 2, train_until, beats, one, fail)
+    said = capfd.readouterr().err
+    named = re.search(r"worker 1, process \d+, hangs \(in update 7 for .* s\)", said)
+    assert (named is not None) == (fail is hang)
+    assert last_words(beats) == ("worker 1: its own reason" if fail is end else None)
+    _, position = last_state(one)
+    assert (position["updates"], position["batch"]) == (6, 6)
+    train_together(tmp_path / "second", 2, one)
+    assert sha256(one.output) == sha256(undisturbed_pair.output)
+    assert train_losses(one) == train_losses(undisturbed_pair)
+
 
 LAUNCHED = """
 import sys

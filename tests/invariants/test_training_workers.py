@@ -1,5 +1,7 @@
 """Several workers make the updates of one."""
 
+import math
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +15,8 @@ from convs2s.files.checksums import sha256
 from convs2s.training import workers as workers_module
 from convs2s.training.loading import permuted_sources, split_batch
 from convs2s.training.schedule import Moment
-from convs2s.training.workers import Workers
+from convs2s.training.update import Updater
+from convs2s.training.workers import Notices, Workers
 from tests.support import tiny
 from tests.support.together import meet, start, train_together
 from tests.support.updates import make_update
@@ -49,6 +52,68 @@ def test_two_workers_make_the_updates_of_one(
         np.testing.assert_allclose(its, mine, rtol=0, atol=1e-9)
         np.testing.assert_array_equal(its, other)
     assert first[1] == second[1] == pytest.approx(losses, abs=1e-9)
+
+
+def late_epoch(workers: Workers, task: Path, folder: Path) -> dict[str, Any]:
+    """Train for an epoch whose figures are read late, as on a GPU; memory runs out once."""
+    limits = {"sentences": 16, "micro_batch_tokens": 200}
+    folder = folder / str(workers.rank)
+    folder.mkdir()
+    one = tiny.trainer(task, folder, workers=workers, batch=limits, maximum_epochs=1)
+    one.reads_at_once = False
+    meetings = []
+    totals = Workers.totals
+    add = Updater._add_gradient
+    # In the second worker's first micro-batch.
+    fits = iter([workers.rank != 1])
+
+    def counted(workers: Workers, values: Sequence[float]) -> list[float]:
+        meetings.append(one.state.updates)
+        return totals(workers, values)
+
+    def first_fails(updater: Updater, *arguments: Any) -> Any:
+        return add(updater, *arguments) if next(fits, True) else None
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Workers, "totals", counted)
+        patch.setattr(Updater, "_add_gradient", first_fails)
+        one.run()
+    return {
+        "limit": (one.updater.limit, one.state.micro_batch_tokens),
+        "meetings": meetings,
+        "loss": one.state.history[0].train_loss,
+        "parameters": [p.detach().numpy() for p in one.network.parameters()],
+    }
+
+
+def test_workers_wait_for_each_other_only_to_read_and_agree_on_what_fits(
+    task: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "alone").mkdir()
+    alone = late_epoch(Workers(), task, tmp_path / "alone")
+    first, second = start(tmp_path / "meeting", 2, meet, late_epoch, task, tmp_path)
+    # At the end of the epoch's ten updates, and to validate.
+    assert first["meetings"] == second["meetings"] == [10, 10]
+    assert first["limit"] == second["limit"]
+    assert first["limit"][0] == first["limit"][1] < 200
+    assert first["loss"] == second["loss"] == pytest.approx(alone["loss"], abs=1e-9)
+    for place, mine in enumerate(alone["parameters"]):
+        its = first["parameters"][place]
+        np.testing.assert_allclose(its, mine, rtol=0, atol=1e-9)
+        np.testing.assert_array_equal(its, second["parameters"][place])
+
+
+def test_what_workers_tell_arrives_with_the_next_update(tmp_path: Path) -> None:
+    first, second = start(tmp_path / "meeting", 2, meet, told)
+    assert first == second == [-math.inf, 11.0, 21.0, 41.0]
+    assert told(Workers()) == [10.0, 20.0, 30.0, 40.0]
+
+
+def told(workers: Workers) -> list[float]:
+    notices = Notices(workers)
+    numbers = [10.0 * number + workers.rank for number in (1, 2, 3, 4)]
+    found = [notices.exchange([number], waits=False)[0] for number in numbers[:3]]
+    return found + notices.exchange(numbers[3:], waits=True)
 
 
 def test_a_training_of_two_workers_with_dropout_repeats(

@@ -16,6 +16,9 @@ from convs2s.config.section import (
     Section,
 )
 
+MICRO_BATCH_TOKENS = 4000
+"""Default of ``batch.micro_batch_tokens``, for which a GPU's memory may put more."""
+
 
 class Start(Section):
     """A trained model that a training begins with."""
@@ -42,9 +45,11 @@ class BatchLimits(Section):
     tokens: PositiveInt | None = None
     """Maximum number of tokens in one update, counted as the number of pairs x the longest side,
     which includes padding; null sets no limit."""
-    micro_batch_tokens: PositiveInt | None = 4000
+    micro_batch_tokens: PositiveInt | None = MICRO_BATCH_TOKENS
     """Maximum number of tokens that a device computes at a time. A larger batch is split into
-    micro-batches of this size. null sets no limit."""
+    micro-batches of this size. null sets no limit. On a GPU the default, 4000, stands for 4,000
+    tokens for each 10 GB of memory, at most 32,000; any other number is the limit on every device.
+    With split: separate, the number itself is the size of an update."""
     lengths: Literal["mixed"] | None = None
     """mixed: a batch has pairs of any lengths, in random order. null: a batch has pairs of about
     the same lengths, which leaves little padding (Sutskever et al. 2014, section 3.4)."""

@@ -1,21 +1,33 @@
-"""Heartbeats: the launcher of each machine kills workers that are frozen.
+"""Heartbeats: the launcher of each machine kills workers that are frozen or that hang.
 
 A worker that was stopped (SIGSTOP) or hangs does not close its connections, so the other workers
-would wait for it as for a slow one. Each worker therefore updates the time of a file, from a thread
-that also runs during validation, compilation and slow reads. The launcher looks at the files. It
-counts looks without a new beat instead of measuring time: if the launcher and the workers are
-suspended together, no look is missed.
+would wait for it as for a slow one. Each worker therefore writes its ``Pulse`` into a file, from a
+thread that also runs during validation, compilation and slow reads. The launcher looks at the
+files. It counts looks instead of measuring time: if the launcher and the workers are suspended
+together, no look is missed.
+
+- A worker that writes no beat is frozen.
+- A worker whose beats go on hangs if it makes no update, unless it waits for other workers or does
+  something else that may take long (``Pulse.patience``).
 """
 
+import json
 import os
 import signal
+import statistics
+import sys
 import threading
+import time
+from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
+from convs2s.errors import LostWorkerError
 from convs2s.files.locks import try_lock, wait_for_lock
 from convs2s.training.log import log
+from convs2s.training.tries import line_of
 
 HEARTBEATS = "CONVS2S_HEARTBEATS"
 """Environment variable with the path of the folder of heartbeats.
@@ -28,11 +40,75 @@ SECONDS_BETWEEN_LOOKS = 5.0
 # A worker is killed after this many looks in a row without a beat (two minutes).
 MOST_MISSED = 24
 
+MOST_MEDIANS = 20
+"""A worker hangs if an update takes this many times as long as the median of those before."""
+
+LEAST_PATIENCE = 300.0
+"""An update may always take this many seconds: a file system or a network may be slow."""
+
+LEAST_PATIENCE_COMPILED = 1200.0
+"""The same for a compiled network, which an update of a new shape may compile again."""
+
+
+@dataclass
+class Pulse:
+    """What a worker's file says: where the worker is in its training."""
+
+    worker: int = 0  # its number, over all machines
+    updates: int = 0  # the number of the update that it makes
+    # Seconds that the update may take. None: any time, as before the first update of an epoch,
+    # which may compile the network, during validation and while a state is written.
+    patience: float | None = None
+    is_waiting: bool = False  # whether it waits for other workers
+    words: str | None = None  # the error that it has ended with
+
+    @contextmanager
+    def waiting(self) -> Iterator[None]:
+        """Say that the block waits for other workers."""
+        self.is_waiting = True
+        try:
+            yield
+        finally:
+            self.is_waiting = False
+
+    @contextmanager
+    def resting(self) -> Iterator[None]:
+        """Say that the block may take any time."""
+        patience = self.patience
+        self.patience = None
+        try:
+            yield
+        finally:
+            self.patience = patience
+
+
+PULSE = Pulse()
+"""The pulse of this process."""
+
+
+class Pace:
+    """Measures how long updates take, and so sets the patience of this process's pulse."""
+
+    def __init__(self, *, is_compiled: bool) -> None:
+        """Start the clock; ``is_compiled`` says whether updates may compile the network."""
+        self._least = LEAST_PATIENCE_COMPILED if is_compiled else LEAST_PATIENCE
+        self._read = time.monotonic()
+        self._seconds: deque[float] = deque(maxlen=100)  # of the last updates
+
+    def note(self, updates: int) -> None:
+        """Note that this many updates were computed since the last call."""
+        before = self._read
+        self._read = time.monotonic()
+        self._seconds.append((self._read - before) / updates)
+        median = statistics.median(self._seconds)
+        PULSE.patience = max(self._least, MOST_MEDIANS * median)
+
 
 @contextmanager
 def beating(folder: str | None) -> Iterator[None]:
-    """Update this process's file in the folder of heartbeats while the block runs.
+    """Write this process's pulse into the folder of heartbeats while the block runs.
 
+    An error of the block is written too, unless it is only that another worker was lost.
     ``folder`` is None if no launcher watches this process; then nothing is written.
     """
     if folder is None:
@@ -42,35 +118,102 @@ def beating(folder: str | None) -> Iterator[None]:
         # The lock ends with this process. It shows the launcher that the process ID is still that
         # of this worker, and not of a later process.
         wait_for_lock(stream)
-        with _repeating(lambda: os.utime(stream.fileno()), SECONDS_BETWEEN_BEATS):
-            yield
+
+        def beat() -> None:
+            # In one call, so that the launcher never reads a part of a line. A rest of a longer
+            # line may follow, and is not read.
+            line = json.dumps(asdict(PULSE)) + "\n"
+            os.pwrite(stream.fileno(), line.encode(), 0)
+
+        with _repeating(beat, SECONDS_BETWEEN_BEATS):
+            try:
+                yield
+            except Exception as error:
+                if not isinstance(error, LostWorkerError):
+                    PULSE.words = line_of(error)
+                    beat()
+                raise
+
+
+def _pulse(path: Path) -> Pulse:
+    """Return what a worker's file says; a worker that has not begun says nothing."""
+    line = path.read_text("utf-8").partition("\n")[0]
+    return Pulse(**json.loads(line)) if line else Pulse()
+
+
+def last_words(folder: Path) -> str | None:
+    """Return the error that a worker of this machine has ended with, and its number, or None.
+
+    Workers that ended only because another one did have no words.
+    """
+    pulses = map(_pulse, folder.iterdir())
+    spoken = [pulse for pulse in pulses if pulse.words is not None]
+    if not spoken:
+        return None
+    first = min(spoken, key=lambda pulse: pulse.worker)
+    return f"worker {first.worker}: {first.words}"
+
+
+@dataclass
+class _Watched:
+    """A worker as the launcher sees it."""
+
+    beat: int = 0  # time of its last beat, in ns
+    missed: int = 0  # looks since then
+    pulse: Pulse = field(default_factory=Pulse)
+    stuck: int = (
+        0  # looks at which it was in the same update, without waiting for others
+    )
+
+    def look(self, path: Path) -> None:
+        """Look once at the worker's file."""
+        beat = path.stat().st_mtime_ns
+        self.missed = self.missed + 1 if beat == self.beat else 0
+        self.beat = beat
+        pulse = _pulse(path)
+        is_stuck = pulse.updates == self.pulse.updates and not pulse.is_waiting
+        self.stuck = self.stuck + 1 if is_stuck and pulse.patience is not None else 0
+        self.pulse = pulse
+
+    @property
+    def hangs(self) -> bool:
+        """Whether its update takes longer than it may."""
+        patience = self.pulse.patience
+        return patience is not None and self.stuck * SECONDS_BETWEEN_LOOKS >= patience
 
 
 @contextmanager
-def ending_frozen_workers(folder: Path) -> Iterator[None]:
-    """Watch the folder of heartbeats while the block runs; kill each worker that is frozen."""
-    beats: dict[Path, int] = {}  # file of a worker -> time of its last beat, in ns
-    # File of a worker -> number of looks without a new beat.
-    looks: dict[Path, int] = {}
+def ending_stuck_workers(folder: Path) -> Iterator[None]:
+    """Watch the folder of heartbeats while the block runs; kill workers that freeze or hang."""
+    watched: dict[Path, _Watched] = {}
+    killed: set[Path] = set()
+    # Workers that wait on their GPU for another worker seem to hang, too, but have begun a later
+    # update than this one.
+    earliest = sys.maxsize
 
     def look() -> None:
-        """Look once at each worker's file, and kill the workers that have missed too many looks."""
-        for path in folder.iterdir():
-            beat = path.stat().st_mtime_ns
-            if beat == beats.get(path):
-                looks[path] += 1
-            else:
-                beats[path] = beat
-                looks[path] = 0
-            if looks[path] == MOST_MISSED:
-                with path.open("r+") as stream:
-                    if not try_lock(stream):  # the worker has not ended
-                        seconds = SECONDS_BETWEEN_LOOKS * MOST_MISSED
-                        log(
-                            f"worker process {path.name} is frozen (no sign of life for "
-                            f"{seconds:g} s) and is killed"
-                        )
-                        os.kill(int(path.name), signal.SIGKILL)
+        """Look once at each worker's file, and kill the workers that are frozen or hang."""
+        nonlocal earliest
+        for path in set(folder.iterdir()) - killed:
+            watched.setdefault(path, _Watched()).look(path)
+        reasons = {}
+        hanging = {path: one for path, one in watched.items() if one.hangs}
+        earliest = min([earliest, *(one.pulse.updates for one in hanging.values())])
+        for path, one in hanging.items():
+            if one.pulse.updates == earliest:
+                seconds = SECONDS_BETWEEN_LOOKS * one.stuck
+                reasons[path] = f"hangs (in update {earliest} for {seconds:g} s)"
+        for path, one in watched.items():
+            if one.missed == MOST_MISSED:
+                seconds = SECONDS_BETWEEN_LOOKS * MOST_MISSED
+                reasons[path] = f"is frozen (no sign of life for {seconds:g} s)"
+        for path, reason in reasons.items():
+            killed.add(path)
+            worker = watched.pop(path).pulse.worker
+            with path.open("r+") as stream:
+                if not try_lock(stream):  # the worker has not ended
+                    log(f"worker {worker}, process {path.name}, {reason} and is killed")
+                    os.kill(int(path.name), signal.SIGKILL)
 
     with _repeating(look, SECONDS_BETWEEN_LOOKS):
         yield

@@ -72,6 +72,10 @@ class Interruption:
             return "the process that started the workers has ended"
         return None
 
+    def seconds_left(self) -> float:
+        """Return the seconds until the time limit is near; infinite without a limit."""
+        return self._end - time.monotonic()
+
     def note(self, number: int, frame: FrameType | None) -> None:
         """Remember a signal for ``reason``: a signal handler that does not end the process."""
         self._signal = signal.Signals(number).name

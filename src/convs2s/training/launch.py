@@ -10,8 +10,8 @@ The same command runs in several roles:
 """
 
 import logging
+import math
 import os
-import shutil
 import signal
 import socket
 import subprocess
@@ -20,27 +20,39 @@ import tempfile
 from collections.abc import Sequence
 from contextlib import ExitStack, nullcontext
 from pathlib import Path
+from shutil import which
 from types import FrameType
 
 from torch._C._distributed_c10d import TCPStore
 from torch.distributed import run
 from torch.distributed.elastic.multiprocessing import SignalException
 from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
+from torch.distributed.elastic.rendezvous import RendezvousError
 
-from convs2s.devices import check_recipe, gpu_names, gpus_granted, held_device
+from convs2s.devices import (
+    check_recipe,
+    gpu_names,
+    gpus_granted,
+    has_cpus_nearby,
+    held_device,
+)
 from convs2s.errors import UnfinishedError, UserError
 from convs2s.files.interrupts import handling
-from convs2s.training.heartbeat import HEARTBEATS, ending_frozen_workers
+from convs2s.training.heartbeat import HEARTBEATS, ending_stuck_workers, last_words
 from convs2s.training.identity import TrainingJob
-from convs2s.training.interruption import signals_to_handle
+from convs2s.training.interruption import Interruption, signals_to_handle
 from convs2s.training.run import train
-from convs2s.training.scheduler import is_in_a_job, queueing_again
+from convs2s.training.scheduler import end_of_job, is_in_a_job, queueing_again
 from convs2s.training.workers import RENDEZVOUS, is_worker
 
 MEETING = "CONVS2S_MEETING"
 """Environment variable: HOST:PORT of the TCP store through which a job's nodes find each other."""
 
-JOIN_SECONDS = 600  # How long the first node to be ready waits for the others
+JOIN_SECONDS = 600.0
+"""How long the first node to be ready waits for the others, if the time limit leaves so much."""
+
+LEAST_JOIN_SECONDS = 60.0
+"""The least that it waits, whatever is left."""
 
 SHUTDOWN_SECONDS = 120
 """How long workers may take to write a state after a signal; then they are killed."""
@@ -88,6 +100,7 @@ def run_node(
         UserError: Training failed. With several nodes, the message begins with the node's name.
     """
     store = os.environ.get(MEETING)  # None: all workers are on this machine
+    left = Interruption(job.time_limit, end=end_of_job()).seconds_left()
     if job.device != "cpu":
         check_grant(workers)
     with ExitStack() as resources:
@@ -102,12 +115,15 @@ def run_node(
         heartbeats = folder / "heartbeats"
         heartbeats.mkdir()
         os.environ[HEARTBEATS] = str(heartbeats)
-        resources.enter_context(ending_frozen_workers(heartbeats))
+        resources.enter_context(ending_stuck_workers(heartbeats))
         os.environ["OMP_NUM_THREADS"] = str(job.threads)
         if store is None:
             os.environ.update(worker_environment(folder))
+        options = torchrun_options(nodes, workers, store or folder, left)
+        if device == "cuda":
+            options += numa_options(workers)
         try:
-            torchrun(torchrun_options(nodes, workers, store or folder), command)
+            torchrun(options, command, heartbeats)
         except UserError as error:
             if store is None:
                 raise
@@ -168,8 +184,11 @@ def torchrun_options(
     nodes: int,
     workers: int,
     store: Path | str,
+    seconds: float = JOIN_SECONDS,
 ) -> list[str]:
     """Return the options of torchrun: the number of workers, their rendezvous, and signals.
+
+    ``seconds`` are left to this job; nodes wait for each other no longer.
 
     ``store`` is a folder if all workers are on this machine: they find each other through files
     there, because torchrun's own store would listen on the network. Otherwise it is the HOST:PORT
@@ -181,7 +200,8 @@ def torchrun_options(
         address = "127.0.0.1"
     else:
         endpoint = store
-        configuration = f"is_host=0,join_timeout={JOIN_SECONDS}"
+        join_seconds = math.ceil(max(LEAST_JOIN_SECONDS, min(JOIN_SECONDS, seconds)))
+        configuration = f"is_host=0,join_timeout={join_seconds}"
         address = socket.gethostname()
     return [
         f"--nnodes={nodes}",
@@ -196,8 +216,29 @@ def torchrun_options(
     ]
 
 
-def torchrun(options: Sequence[str], command: Sequence[str]) -> None:
+def numa_options(workers: int) -> list[str]:
+    """Return the option of torchrun that keeps each worker on the CPUs next to its GPU.
+
+    The list is empty if torchrun has no such option (torch before 2.9), if it lacks the program
+    that it needs for it, or if this job has no CPU next to one of the GPUs: torchrun would fail.
+    """
+    option = "--numa-binding"
+    if option not in run.get_args_parser().format_help():
+        return []
+    can_bind = which("numactl") is not None
+    for gpu in range(workers):
+        can_bind = can_bind and has_cpus_nearby(gpu)
+    return [f"{option}=node"] if can_bind else []
+
+
+def torchrun(
+    options: Sequence[str],
+    command: Sequence[str],
+    heartbeats: Path,
+) -> None:
     """Run torchrun in this process: start the workers of this machine and wait for them.
+
+    ``heartbeats`` is the folder of their heartbeats, with the error that one has ended with.
 
     Raises:
         UnfinishedError: The workers stopped early, or this process received a signal.
@@ -213,9 +254,7 @@ def torchrun(options: Sequence[str], command: Sequence[str]) -> None:
     try:
         run.run(run.parse_args([*options, "--module", "convs2s", *command]))
     except ChildFailedError as error:
-        codes = {
-            failure.local_rank: failure.exitcode for failure in error.failures.values()
-        }
+        codes = {worker: failure.exitcode for worker, failure in error.failures.items()}
         if UnfinishedError.exit_code in codes.values():
             message = "the workers stopped before the end, for the reason above"
             raise UnfinishedError(message) from None
@@ -225,7 +264,13 @@ def torchrun(options: Sequence[str], command: Sequence[str]) -> None:
                     f"worker {worker} was ended by {signal.Signals(-code).name}, and the others "
                     "with it; the last state is intact: run the same command again"
                 ) from None
-        raise UserError("the workers ended with the error above") from None
+        words = last_words(heartbeats) or "the workers ended with the error above"
+        raise UserError(words) from None
+    except RendezvousError as error:
+        raise UserError(
+            f"the nodes did not find each other in time ({error}): see the network of several "
+            "nodes in docs/cluster.md"
+        ) from None
     except SignalException as error:
         message = f"{error.sigval.name} was received: run the same command again"
         raise UnfinishedError(message) from None
@@ -241,7 +286,7 @@ def run_nodes(nodes: int, command: Sequence[str]) -> None:
     problem = ""
     if "SLURM_JOB_ID" not in os.environ:
         problem = "this is not a Slurm job; use a cluster profile (docs/cluster.md)"
-    elif shutil.which("srun") is None:
+    elif which("srun") is None:
         problem = (
             "srun is missing, as in a container; train without one (docs/container.md)"
         )

@@ -160,6 +160,7 @@ class LoadedUpdate:
 
     store: TokenStore  # contains the pairs
     rows: Rows  # rows of the whole update, over all workers
+    limit: int | None  # the most padded tokens of a micro-batch
     tokens: int  # target tokens of the whole update, over all workers
     types: Types | None  # the shortlist of the whole update; None without a shortlist
     # The micro-batches of this worker, each with the inputs of its loss.

@@ -70,6 +70,8 @@ def _train(job: TrainingJob) -> None:
     if device == "cpu":
         keep_freed_memory()
     torch.set_num_threads(job.threads)
+    # Otherwise torch.compile starts a process for each CPU of the machine, up to 32.
+    os.environ.setdefault("TORCHINDUCTOR_COMPILE_THREADS", str(job.threads))
     data = TrainingData.read(job.folder)
     network = initial_network(job, data)
     first_epoch = begin(job, data, network)
@@ -77,7 +79,7 @@ def _train(job: TrainingJob) -> None:
         job.output.parent / STATE, identity(job, data.checksums), job.states
     )
     with ExitStack() as resources:
-        workers = resources.enter_context(joined(device))
+        workers = resources.enter_context(joined(device, stop.seconds_left()))
         if workers.is_first:
             resources.enter_context(folder.locked())
             data.check_checksums()
@@ -116,6 +118,11 @@ def _train(job: TrainingJob) -> None:
                 )
             if trainer.state.updates:
                 log(f"resuming in epoch {trainer.state.epoch} from {folder.last}")
+            if trainer.state.micro_batch_tokens is not None:
+                log(
+                    f"micro-batches have at most {trainer.state.micro_batch_tokens} padded tokens, "
+                    "because memory ran out before"
+                )
         with handling(signals_to_handle(), stop.note):
             trainer.run()
         folder.progress.update(phase="exporting")

@@ -174,6 +174,9 @@ class TrainerState:
     # The finished epochs, in order.
     history: list[EpochRecord] = field(default_factory=list)
     machine: TrainingMachine | None = None  # the machine that made the last update
+    # The most padded tokens of a micro-batch that fit into the memory of that machine; None if its
+    # memory has not run out.
+    micro_batch_tokens: int | None = None
     # Figures of the exported model; None before the export.
     validation: Validation | None = None
 

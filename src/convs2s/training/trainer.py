@@ -11,7 +11,7 @@ import math
 import time
 from collections.abc import Sequence
 from contextlib import closing
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
 from typing import NoReturn
@@ -23,10 +23,16 @@ from torch import Tensor
 
 from convs2s.data.batches import Rows, plan_batches
 from convs2s.devices import return_freed_memory
-from convs2s.errors import LastingError, UnfinishedError, failures_of_file
+from convs2s.errors import (
+    LastingError,
+    LostWorkerError,
+    UnfinishedError,
+    failures_of_file,
+)
 from convs2s.manifest import processor
 from convs2s.model_file import check_weights
 from convs2s.training.data import TrainingData
+from convs2s.training.heartbeat import PULSE, Pace
 from convs2s.training.history import (
     LARGEST_LOSS,
     SourceUse,
@@ -35,12 +41,13 @@ from convs2s.training.history import (
     perplexity,
 )
 from convs2s.training.interruption import Interruption
-from convs2s.training.loading import ahead, permuted_sources
+from convs2s.training.loading import LoadedUpdate, ahead, permuted_sources
 from convs2s.training.log import log
 from convs2s.training.progress import EpochProgress, Watch
 from convs2s.training.schedule import Schedule, TrainerState
 from convs2s.training.state_folder import StateFolder
 from convs2s.training.update import StartedUpdate, Updater, UpdateReport
+from convs2s.training.workers import Notices
 
 MEMORY_UPDATES = 100
 """After this many updates, freed memory is returned to the system.
@@ -98,7 +105,9 @@ class Trainer:
             threads=torch.get_num_threads(),
             processor=processor(),
         )
-        if torch.device(updater.device).type == "cuda":
+        # On a CPU, the figures of an update are there when it ends.
+        self.reads_at_once = torch.device(updater.device).type == "cpu"
+        if not self.reads_at_once:
             self.machine["gpu"] = torch.cuda.get_device_name(updater.device)
         rate = self.recipe.learning_rate
         self.state = TrainerState(Schedule(rate), rate, first_epoch)
@@ -129,15 +138,12 @@ class Trainer:
     def _train_epoch(self) -> None:
         """Make the remaining updates of the running epoch.
 
-        The losses of updates stay on the device until they are needed: for a save, for a progress
-        line or file, or to stop. Reading the losses waits for the device.
+        The losses of updates stay on a GPU until they are needed: for a save, for a progress line
+        or file, or to stop. Reading the losses waits for the GPU.
         """
         state = self.state
         batches = self.plan(state.epoch)
-        maximum_epochs = self.recipe.maximum_epochs or math.inf
-        epochs_left = maximum_epochs - (state.epoch - 1)
-        # If maximum_epochs is not a whole number, the last epoch is cut short.
-        end = math.ceil(min(1.0, epochs_left) * len(batches))
+        end = self._end_of_epoch(len(batches))
         last_epoch = state.schedule.last_epoch(state.epoch, self.recipe)
         progress = EpochProgress(state, last_epoch, end, len(batches), self.watch)
         seconds_before = state.seconds  # spent on this epoch by earlier tries
@@ -149,6 +155,8 @@ class Trainer:
         saved = started
         checkpoint_seconds = 60.0 * self.recipe.checkpoint_minutes
         unread: list[StartedUpdate] = []
+        notices = Notices(self.workers)
+        pace = Pace(is_compiled=self.recipe.compile)
 
         load = partial(self.updater.load, self.train)
         with (
@@ -156,9 +164,8 @@ class Trainer:
             closing(ahead(load, batches[state.batch : end])) as loaded_updates,
         ):
             for loaded in loaded_updates:
-                # This also counts the update: from here on, ``state.batch`` includes it.
-                moment = state.begin_update(len(batches), self.recipe)
-                unread.append(self.updater.start(loaded, moment))
+                # From here on, ``state.batch`` includes the update.
+                unread.append(self._start_update(loaded, len(batches)))
                 if state.batch % MEMORY_UPDATES == 0:
                     return_freed_memory()
                 reason = self.stop.reason()
@@ -166,18 +173,68 @@ class Trainer:
                 # After the last update of an epoch, save before validation, which may take long.
                 save_is_due = is_last or time.monotonic() - saved > checkpoint_seconds
                 has_to_read = save_is_due or progress.is_due()
-                # If one worker has to stop or to read, all workers do. So all of them read before
-                # the first worker saves, even if its clock alone says that a save is due.
-                stops, reads = self.workers.flags([reason is not None, has_to_read])
-                if stops or reads:
-                    self._count(self.updater.read(unread), progress)
+                # If one worker has to stop or to read, all workers do, after the same update. So
+                # all of them read before the first worker saves, even if its clock alone says that
+                # a save is due.
+                fitting = self.updater.fitting or math.inf
+                told = notices.exchange(
+                    [reason is not None, has_to_read, -fitting], waits=is_last
+                )
+                stops = told[0] > 0
+                reads = told[1] > 0 or is_last
+                self._limit_micro_batches(-told[2])
+                if stops or reads or self.reads_at_once:
+                    reports = self.updater.read(unread)
                     unread.clear()
+                    self._count(reports, progress)
+                    pace.note(len(reports))
                 state.seconds = seconds_before + time.monotonic() - started
                 if stops:
                     self._stop(reason)
-                if save_is_due:
+                if save_is_due and reads:
                     self._save()
                     saved = time.monotonic()
+        # What follows may take any time, until the next epoch's first figures are read.
+        PULSE.patience = None
+
+    def _end_of_epoch(self, batches: int) -> int:
+        """Return the number of updates of the running epoch; ``batches`` are those of a full one.
+
+        If maximum_epochs is not a whole number, the last epoch is cut short.
+        """
+        maximum_epochs = self.recipe.maximum_epochs or math.inf
+        epochs_left = maximum_epochs - (self.state.epoch - 1)
+        return math.ceil(min(1.0, epochs_left) * batches)
+
+    def _start_update(self, loaded: LoadedUpdate, batches: int) -> StartedUpdate:
+        """Count an update, and start it; ``batches`` is the number of updates of a full epoch.
+
+        On a CPU, if another worker was lost, the first worker saves its state as of the update
+        before: no parameter has changed since. On a GPU, later work may have begun.
+
+        Raises:
+            LostWorkerError: Another worker has ended.
+            UserError: A pair does not fit into memory.
+        """
+        before = replace(self.state)
+        moment = self.state.begin_update(batches, self.recipe)
+        PULSE.updates = self.state.updates
+        try:
+            return self.updater.start(loaded, moment)
+        except LostWorkerError:
+            if self.reads_at_once:
+                self.state = before
+                self._save()
+            raise
+
+    def _limit_micro_batches(self, tokens: float) -> None:
+        """Limit the padded tokens of later micro-batches to what fits into the workers' memory.
+
+        Infinitely many tokens are no limit.
+        """
+        if tokens < math.inf:
+            self.updater.limit = int(tokens)
+            self.state.micro_batch_tokens = int(tokens)
 
     def plan(self, epoch: int) -> list[Rows]:
         """Return the rows of each update of an epoch, in order."""
@@ -345,7 +402,8 @@ class Trainer:
         for name, parameter in self.network.named_parameters():
             for key, value in self.updater.optimizer.state[parameter].items():
                 tensors[f"optimizer.{key}.{name}"] = value
-        self.folder.write(self.folder.last, tensors, asdict(self.state))
+        with PULSE.resting():
+            self.folder.write(self.folder.last, tensors, asdict(self.state))
 
     def _keep_best(self) -> None:
         """Write the parameters as the best weights, if the epoch that has just ended is the best.
@@ -395,6 +453,16 @@ class Trainer:
             (group,) = optimizer.param_groups
             group["lr"] = self.state.learning_rate
         self._keep_best()
+        self._restore_limit()
+
+    def _restore_limit(self) -> None:
+        """Limit micro-batches as before, unless the GPU is another one than before."""
+        before = self.state.machine or {}
+        if before.get("gpu") != self.machine.get("gpu"):
+            self.state.micro_batch_tokens = None
+        if self.state.micro_batch_tokens is not None:
+            self.updater.fitting = self.state.micro_batch_tokens
+            self.updater.limit = self.state.micro_batch_tokens
 
     def _weights(self, path: Path, epoch: int) -> dict[str, Tensor]:
         """Return the parameters that were written after an epoch.

@@ -13,6 +13,7 @@ from convs2s.data.batches import Batch, Indices, Rows, collate
 from convs2s.data.shortlist import Shortlist, Types, places_of
 from convs2s.data.store import TokenStore
 from convs2s.data.vocabulary import PADDING
+from convs2s.devices import tokens_at_a_time
 from convs2s.errors import UserError
 from convs2s.models.kernels.dropout import hide_masks_from_compiler
 from convs2s.models.kernels.logits import block_loss, summed_cross_entropy
@@ -97,6 +98,12 @@ class Updater:
         self.optimizer = build_optimizer(network, recipe)
         self._gradients = Gradients(list(network.parameters()), workers)
         self._device_type = torch.device(device).type
+        # The most padded tokens of a micro-batch, or None: the same for all workers.
+        self.limit = recipe.batch.micro_batch_tokens
+        if self._device_type == "cuda" and self.limit is not None:
+            self.limit = workers.least(tokens_at_a_time(self.limit, device))
+        # The most that fit into this worker's memory; None if it has not run out.
+        self.fitting: int | None = None
         is_compiled_for_gpu = recipe.compile and self._device_type == "cuda"
         # Sentences are padded to a multiple of this many tokens.
         self.multiple = COMPILED_LENGTHS if is_compiled_for_gpu else 1
@@ -131,9 +138,8 @@ class Updater:
         # (B, 2), the number of source and of target tokens of each pair
         lengths = np.array([(len(source), len(target)) for source, target in pairs])
         workers = self.workers
-        micro_batches = split_batch(
-            rows, lengths, self.recipe.batch.micro_batch_tokens, workers.count
-        )
+        limit = self.limit
+        micro_batches = split_batch(rows, lengths, limit, workers.count)
         # The whole update has one shortlist, so the loss does not depend on the micro-batches.
         types = None
         if self.shortlist is not None:
@@ -143,7 +149,7 @@ class Updater:
             )
         share = self._read(store, micro_batches[workers.rank :: workers.count], types)
         tokens = int(lengths[:, 1].sum())
-        return LoadedUpdate(store, rows, tokens, types, share)
+        return LoadedUpdate(store, rows, limit, tokens, types, share)
 
     def _read(
         self,
@@ -190,6 +196,8 @@ class Updater:
             UserError: A single pair does not fit into memory.
         """
         self.network.train()
+        if loaded.limit != self.limit:  # which was lowered since
+            loaded = self.load(loaded.store, loaded.rows)
         divisor = (
             loaded.tokens if self.recipe.normalize == "tokens" else len(loaded.rows)
         )
@@ -224,36 +232,36 @@ class Updater:
         The gradient is summed over all micro-batches of all workers, and is left in the
         parameters. The returned loss is a float64 scalar on the device.
 
-        If a micro-batch does not fit into memory, it is halved, and all workers start again: the
-        failed backward pass may have added a part of its gradient. A different number of
-        micro-batches changes only the dropout masks and the rounding.
+        If a micro-batch does not fit into memory, this worker halves it and starts again: the
+        failed backward pass may have added a part of its gradient. The other workers wait for the
+        sum meanwhile. A different number of micro-batches changes only the dropout masks and the
+        rounding.
         """
         pending = list(loaded.micro_batches)
-        while True:
-            self._gradients.clear()
-            total = torch.zeros((), dtype=torch.float64, device=self.device)
-            failed = None
-            for index, (micro_batch, inputs) in enumerate(pending):
-                # The seed of the dropout masks depends only on the training's seed and on these
-                # numbers, so that a resumed training has the same masks.
-                entropy = [self.seed, moment.epoch, moment.batch, *micro_batch.key]
-                (seed,) = np.random.SeedSequence(entropy).generate_state(1, np.uint64)
-                torch.manual_seed(int(seed))
-                if index == len(pending) - 1:
-                    self._gradients.expect_last()
-                loss = self._add_gradient(inputs, divisor)
-                if loss is None:
-                    failed = index
-                    break
+        self._gradients.clear()
+        total = torch.zeros((), dtype=torch.float64, device=self.device)
+        done = 0
+        while done < len(pending):
+            micro_batch, inputs = pending[done]
+            # The seed of the dropout masks depends only on the training's seed and on these
+            # numbers, so that a resumed training has the same masks.
+            entropy = [self.seed, moment.epoch, moment.batch, *micro_batch.key]
+            (seed,) = np.random.SeedSequence(entropy).generate_state(1, np.uint64)
+            torch.manual_seed(int(seed))
+            if done == len(pending) - 1:
+                self._gradients.expect_last()
+            loss = self._add_gradient(inputs, divisor)
+            if loss is None:
+                halves = self._halved(micro_batch, loaded, moment)
+                pending[done : done + 1] = halves
+                self._gradients.start_over()
+                total.zero_()
+                done = 0
+            else:
                 total += loss
-            self._gradients.finish()
-            if not any(self.workers.flags([failed is not None])):
-                return total
-            # The attempt failed on at least one worker. Only the workers on which it failed halve
-            # a micro-batch, but all of them start again.
-            if failed is not None:
-                micro_batch, _ = pending[failed]
-                pending[failed : failed + 1] = self._halved(micro_batch, loaded, moment)
+                done += 1
+        self._gradients.finish()
+        return total
 
     def _halved(
         self,
@@ -262,6 +270,8 @@ class Updater:
         moment: Moment,
     ) -> list[tuple[MicroBatch, LossInputs]]:
         """Return the loaded halves of a micro-batch that did not fit into memory.
+
+        Their size is the most that fits from now on.
 
         Raises:
             UserError: The micro-batch is a single pair.
@@ -274,12 +284,15 @@ class Updater:
                 "target tokens) does not fit into memory; lower clean.tokens, train a smaller "
                 "network, or use a device with more memory"
             )
+        halves = micro_batch.halves()
+        self.fitting = min(halves[0].size, self.fitting or halves[0].size)
         log(
-            f"out of memory in epoch {moment.epoch}, batch {moment.batch + 1}: a micro-batch of "
-            f"{len(micro_batch.rows)} pairs and {micro_batch.size} padded tokens is halved "
-            f"(to avoid this, set batch.micro_batch_tokens below {micro_batch.size})"
+            f"out of memory in epoch {moment.epoch}, batch {moment.batch + 1}, worker "
+            f"{self.workers.rank}: a micro-batch of {len(micro_batch.rows)} pairs and "
+            f"{micro_batch.size} padded tokens is halved, and later ones have at most "
+            f"{self.fitting} (to avoid this, set batch.micro_batch_tokens to that)"
         )
-        return self._read(loaded.store, micro_batch.halves(), loaded.types)
+        return self._read(loaded.store, halves, loaded.types)
 
     def _add_gradient(self, inputs: LossInputs, divisor: int) -> Tensor | None:
         """Add the gradient of a micro-batch's loss / divisor to the parameters' gradients.

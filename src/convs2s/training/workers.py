@@ -12,6 +12,7 @@ backward pass goes on.
 import math
 import os
 import zlib
+from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -22,9 +23,12 @@ from typing import NoReturn, cast
 import torch
 import torch.distributed
 from torch import Tensor, nn
-from torch.distributed import Work
+from torch.distributed import ReduceOp, Work
+from torch.distributed.rendezvous import rendezvous
 
-from convs2s.errors import UserError
+from convs2s.errors import LostWorkerError, UserError
+from convs2s.training.heartbeat import PULSE
+from convs2s.training.network import choose_interface
 
 RENDEZVOUS = "CONVS2S_RENDEZVOUS"
 """Environment variable with the path of a file.
@@ -33,7 +37,13 @@ The workers of one machine find each other through this file, so none listens on
 """
 
 TIMEOUT = timedelta(minutes=30)
-"""How long a worker waits in a collective for a worker on another machine that does not answer."""
+"""How long a worker waits in a collective for a worker on another machine that does not answer.
+
+In a job with a time limit it is a fifth of what is left, if that is less.
+"""
+
+LEAST_TIMEOUT = timedelta(minutes=1)
+"""The least that it waits, whatever is left: workers do not start at the same time."""
 
 BUCKET = 1 << 21
 """Maximum number of elements in a bucket on a CPU: 8 MB of float32.
@@ -57,10 +67,10 @@ ALIGNED = 32
 class Workers:
     """This process and the number of workers that train together.
 
-    ``start_sum``, ``finish_sum``, ``totals``, ``flags``, ``from_first``, ``wait`` and
-    ``check_same`` are collectives: every worker must call the same ones in the same order, or they
-    all block. Only ``totals`` and the methods after it also work for a single worker, without
-    torch.distributed.
+    ``start_sum``, ``start_maximum``, ``finish``, ``totals``, ``flags``, ``least``, ``from_first``,
+    ``wait`` and ``check_same`` are collectives: every worker must call the same ones in the same
+    order, or they all block. Only ``totals`` and the methods after it also work for a single
+    worker, without torch.distributed.
     """
 
     rank: int = 0  # number of this worker, from 0; worker 0 alone writes files and logs
@@ -74,17 +84,26 @@ class Workers:
     def start_sum(self, tensor: Tensor) -> Work:
         """Start to replace a tensor, in place, by its sum over the workers.
 
-        The tensor must not be used before ``finish_sum`` was called with the returned handle.
+        The tensor must not be used before ``finish`` was called with the returned handle.
         """
         with self._reporting_lost_worker():
             return cast(Work, torch.distributed.all_reduce(tensor, async_op=True))
 
-    def finish_sum(self, exchange: Work) -> None:
-        """Finish a sum that ``start_sum`` started; it has the same bytes on every worker.
+    def start_maximum(self, tensor: Tensor) -> Work:
+        """Start to replace each element of a tensor, in place, by its maximum over the workers.
 
-        For a tensor on a GPU this process does not wait: later work on the GPU waits for the sum.
+        The tensor must not be used before ``finish`` was called with the returned handle.
         """
         with self._reporting_lost_worker():
+            work = torch.distributed.all_reduce(tensor, ReduceOp.MAX, async_op=True)
+            return cast(Work, work)
+
+    def finish(self, exchange: Work) -> None:
+        """Finish what was started; the tensor then has the same bytes on every worker.
+
+        For a tensor on a GPU this process does not wait: later work on the GPU waits.
+        """
+        with self._reporting_lost_worker(), PULSE.waiting():
             exchange.wait()
 
     def totals(self, values: Sequence[float]) -> list[float]:
@@ -95,13 +114,21 @@ class Workers:
         if self.count == 1:
             return list(values)
         tensor = torch.tensor(values, dtype=torch.float64)
-        self.finish_sum(self.start_sum(tensor))
+        self.finish(self.start_sum(tensor))
         return cast(list[float], tensor.tolist())
 
     def flags(self, flags: Sequence[bool]) -> list[bool]:
         """Return for each flag whether any worker has set it."""
         totals = self.totals([float(flag) for flag in flags])
         return [total > 0.0 for total in totals]
+
+    def least(self, number: int) -> int:
+        """Return the least of the workers' numbers; it must be exact in float64."""
+        if self.count == 1:
+            return number
+        tensor = torch.tensor(-number, dtype=torch.float64)
+        self.finish(self.start_maximum(tensor))
+        return -int(tensor)
 
     def from_first(self, number: int) -> int:
         """Return the number that the first worker passes; it must be exact in float64."""
@@ -149,13 +176,43 @@ class Workers:
             yield
         except RuntimeError as error:
             reason = str(error).strip().partition("\n")[0]
-            raise UserError(
+            raise LostWorkerError(
                 f"worker {self.rank}: another worker has ended ({reason}); the last state is "
                 "intact: run the same command again"
             ) from None
 
 
 ALONE = Workers()  # The only worker of a training
+
+
+class Notices:
+    """Numbers that workers tell each other after every update, without waiting.
+
+    They are exchanged while the next update is computed.
+    """
+
+    def __init__(self, workers: Workers) -> None:
+        """Begin with nothing told."""
+        self._workers = workers
+        self._told: deque[tuple[Work, Tensor]] = deque()
+
+    def exchange(self, numbers: Sequence[float], *, waits: bool) -> list[float]:
+        """Tell the other workers some numbers; return the largest that any worker has told.
+
+        Every worker must call this after the same update, with equally many numbers. Of several
+        workers, it returns those of the call before, or -inf if there was none: these have long
+        arrived. If it ``waits``, the numbers of this call count, too.
+        """
+        if self._workers.count == 1:
+            return list(numbers)
+        largest = [-math.inf] * len(numbers)
+        tensor = torch.tensor(numbers, dtype=torch.float64)
+        self._told.append((self._workers.start_maximum(tensor), tensor))
+        while len(self._told) > (0 if waits else 1):
+            exchange, told = self._told.popleft()
+            self._workers.finish(exchange)
+            largest = list(map(max, largest, told.tolist()))
+        return largest
 
 
 class _Bucket:
@@ -172,6 +229,11 @@ class _Bucket:
             self.views[parameter] = gradient.view_as(parameter)
         # How many gradients the last backward pass has not finished yet.
         self.missing = 0
+
+    def attach(self) -> None:
+        """Let backward passes add to this bucket."""
+        for parameter, view in self.views.items():
+            parameter.grad = view
 
 
 def _aligned_size(parameter: nn.Parameter) -> int:
@@ -214,9 +276,12 @@ class Gradients:
     3. ``expect_last``, directly before the last backward pass of this worker.
     4. ``finish``. From then on ``parameter.grad`` is the sum over the workers.
 
-    Every worker must call ``clear`` and ``finish`` once for each attempt at an update, even if it
-    has no micro-batch or one of its passes failed: the sums over the buckets are collectives.
-    Nothing is exchanged if there is only one worker.
+    If a pass fails, call ``start_over`` and make all passes again, from step 2 on. The other
+    workers do not notice.
+
+    Every worker must call ``clear`` and ``finish`` once for each update, even if it has no
+    micro-batch: the sums over the buckets are collectives. Nothing is exchanged if there is only
+    one worker.
     """
 
     def __init__(self, parameters: Sequence[nn.Parameter], workers: Workers) -> None:
@@ -238,14 +303,21 @@ class Gradients:
     def clear(self) -> None:
         """Set all gradients to zero, or to None for a single worker."""
         self._exchanges = []
+        self.start_over()
+
+    def start_over(self) -> None:
+        """Forget the passes of this update, except for gradients whose sums have started.
+
+        These were complete: the pass that failed had only those of earlier layers to finish. They
+        keep its dropout masks. The new passes compute them again, but do not change them.
+        """
         self._is_last = False
         for parameter in self._parameters:
             parameter.grad = None
-        for bucket in self._buckets:
+        for bucket in self._buckets[len(self._exchanges) :]:
             bucket.flat.zero_()
             bucket.missing = len(bucket.views)
-            for parameter, view in bucket.views.items():
-                parameter.grad = view
+            bucket.attach()
 
     def expect_last(self) -> None:
         """Declare that the next backward pass is the last one of this worker.
@@ -272,14 +344,14 @@ class Gradients:
     def finish(self) -> None:
         """Start the sums of the remaining buckets, and finish all sums.
 
-        Every worker then has the same bytes. A worker that has made no complete last pass
-        contributes whatever its gradients contain, so that the others do not wait for it; the
-        caller must discard the sum if a pass has failed.
+        Every worker then has the same bytes.
         """
         for bucket in self._buckets[len(self._exchanges) :]:
             self._exchanges.append(self._workers.start_sum(bucket.flat))
         for exchange in self._exchanges:
-            self._workers.finish_sum(exchange)
+            self._workers.finish(exchange)
+        for bucket in self._buckets:
+            bucket.attach()  # again, if a pass has failed
 
 
 def is_worker() -> bool:
@@ -292,27 +364,54 @@ def worker_count() -> int:
     return int(os.environ["WORLD_SIZE"]) if is_worker() else 1
 
 
+def _timeout(seconds: float) -> timedelta:
+    """Return a duration in seconds as one between ``LEAST_TIMEOUT`` and ``TIMEOUT``."""
+    most = min(TIMEOUT.total_seconds(), seconds)
+    return max(LEAST_TIMEOUT, timedelta(seconds=most))
+
+
 @contextmanager
-def joined(device: str) -> Iterator[Workers]:
+def joined(device: str, seconds: float = math.inf) -> Iterator[Workers]:
     """While the block runs, be connected to the other workers that torchrun started.
 
     Yield the workers; without torchrun, yield ``ALONE``. If the block raises an exception, the
     process group is aborted: a graceful shutdown would wait for exchanges that never end
     (github.com/pytorch/pytorch/issues/119797).
+
+    ``seconds`` are left to this job. A worker waits no longer than that for the others to connect.
+
+    Raises:
+        UserError: The workers did not find each other in time.
     """
     count = worker_count()
     if count == 1:
         yield ALONE
         return
     rank = int(os.environ["RANK"])
+    PULSE.worker = rank
+    whole = _timeout(seconds)
+    # Gloo waits five times as long as it is told for a connection.
+    each = _timeout(seconds / 5)
     meeting_file = os.environ.get(RENDEZVOUS)
-    torch.distributed.init_process_group(
-        "gloo" if device == "cpu" else "cpu:gloo,cuda:nccl",
-        init_method="env://" if meeting_file is None else f"file://{meeting_file}",
-        rank=rank,
-        world_size=count,
-        timeout=TIMEOUT,
-    )
+    meeting = "env://" if meeting_file is None else f"file://{meeting_file}"
+    try:
+        store, _, _ = next(rendezvous(meeting, rank, count, timeout=whole))
+        store.set_timeout(whole)
+        if meeting_file is None:
+            choose_interface(store)
+        torch.distributed.init_process_group(
+            "gloo" if device == "cpu" else "cpu:gloo,cuda:nccl",
+            store=store,
+            rank=rank,
+            world_size=count,
+            timeout=each,
+        )
+    except RuntimeError as error:
+        reason = str(error).strip().partition("\n")[0]
+        raise UserError(
+            f"worker {rank}: the workers did not connect in time ({reason}); see the network of "
+            "several nodes in docs/cluster.md"
+        ) from None
     try:
         yield Workers(rank, count)
     except BaseException:

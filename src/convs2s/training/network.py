@@ -1,0 +1,76 @@
+"""Choose the network interface by which workers on several machines reach each other.
+
+Gloo, by default, uses the interface of the address that a machine's own name has. On Debian,
+/etc/hosts gives the machine's own name the address 127.0.1.1, which no other machine can reach. So
+each worker chooses the interface from which the first machine is reached. The first machine itself
+cannot see which one that is, so the others tell it by which address they know it.
+"""
+
+import fcntl
+import ipaddress
+import os
+import socket
+import struct
+
+from torch._C._distributed_c10d import Store
+
+NAMES = ("GLOO_SOCKET_IFNAME", "NCCL_SOCKET_IFNAME")
+"""Environment variables with the interface that gloo and NCCL use."""
+
+_KNOWN = "convs2s/address of the first machine/"
+"""Beginning of the keys in the store of the workers; the number of a worker follows."""
+
+_SIOCGIFADDR = 0x8915  # netdevice(7): ask for the address of an interface
+
+
+def choose_interface(store: Store) -> None:
+    """Set those variables of ``NAMES`` that are not set, unless all workers are on one machine.
+
+    MASTER_ADDR names the first machine. If it has no IPv4 address, nothing is set. Every worker
+    must call this, with a store that all of them share, and waits for the others.
+
+    Raises:
+        RuntimeError: A worker did not come within the timeout of the store.
+    """
+    try:
+        address = socket.gethostbyname(os.environ["MASTER_ADDR"])
+    except OSError:
+        address = ""
+    store.set(_KNOWN + os.environ["RANK"], address)
+    reachable = []  # addresses by which workers on other machines know the first one
+    for worker in range(int(os.environ["WORLD_SIZE"])):
+        known = store.get(f"{_KNOWN}{worker}").decode()
+        if known and not ipaddress.ip_address(known).is_loopback:
+            reachable.append(known)
+    if not reachable:
+        return
+    if address not in reachable:
+        # This is the first machine, or one that knows it only by IPv6.
+        address = reachable[0]
+    interface = interface_of(local_address(address))
+    if interface is not None:
+        for name in NAMES:
+            os.environ.setdefault(name, interface)
+
+
+def local_address(address: str) -> str:
+    """Return the address of this machine from which it would send to ``address``."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as datagrams:
+        datagrams.connect((address, 9))  # any port: this sends nothing
+        found: str = datagrams.getsockname()[0]
+    return found
+
+
+def interface_of(address: str) -> str | None:
+    """Return the name of the interface that has an IPv4 address, or None. On Linux alone."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as datagrams:
+        for _, name in socket.if_nameindex():
+            request = struct.pack("256s", name.encode())
+            try:
+                answer = fcntl.ioctl(datagrams, _SIOCGIFADDR, request)
+            except OSError:  # the interface has no address
+                continue
+            # struct ifreq: 16 bytes of name, then sockaddr_in, whose address is at its bytes 4-8.
+            if socket.inet_ntoa(answer[20:24]) == address:
+                return name
+    return None
