@@ -6,7 +6,7 @@ import torch
 
 from convs2s.config.architecture import Architecture
 from convs2s.data.vocabulary import SPECIAL_TOKENS
-from convs2s.model_file import ModelDescription, save_model
+from convs2s.model_file import ModelDescription, calibrated, save_model
 from convs2s.models.build import build_network
 
 
@@ -33,6 +33,5 @@ def write_random_model(path: Path, architecture: Architecture, types: int) -> No
         dictionary={},
         training={},
     )
-    save_model(
-        path, build_network(architecture, types, types).state_dict(), description
-    )
+    weights = build_network(architecture, types, types).state_dict()
+    save_model(path, weights, calibrated(description, weights))

@@ -261,7 +261,7 @@ def sharp(model: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     import torch
 
     from convs2s.config.architecture import parse_architecture
-    from convs2s.model_file import load_model, save_model
+    from convs2s.model_file import calibrated, load_model, save_model
     from convs2s.models.build import build_network
 
     _, description = load_model(model)
@@ -272,11 +272,9 @@ def sharp(model: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     for parameter in network.parameters():
         parameter.data.mul_(1.5)
     path = tmp_path_factory.mktemp("sharp") / "model.safetensors"
-    save_model(
-        path,
-        network.state_dict(),
-        description.model_copy(update={"architecture": architecture}),
-    )
+    weights = network.state_dict()
+    described = description.model_copy(update={"architecture": architecture})
+    save_model(path, weights, calibrated(described, weights))
     return path
 
 

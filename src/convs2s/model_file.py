@@ -4,11 +4,11 @@ import json
 import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import InstanceOf
+from pydantic import Field, InstanceOf
 
 from convs2s.config.architecture import Architecture
 from convs2s.config.corpus import PREPARATIONS, PreparationName
@@ -55,6 +55,9 @@ class _Languages(Section):
     target: str
 
 
+_Scale = Annotated[float, Field(gt=0.0, allow_inf_nan=False)]
+
+
 class ModelDescription(Section):
     """The content of a model file beside its weights.
 
@@ -82,6 +85,9 @@ class ModelDescription(Section):
     dictionary: dict[str, str] = {}
     # Which target types are scored for a sentence; None means all.
     shortlist: InstanceOf[Shortlist] | None = None
+    # The fixed scale of each place at which linear maps read in int8
+    # (``convs2s.models.int8_scales``). This is empty if each row has a scale of its own.
+    int8_scales: dict[str, _Scale] = {}
     # Language -> the words of its truecaser (``convs2s.text.truecase``). This is empty if the model
     # does not truecase.
     truecasers: dict[str, list[str]] = {}
@@ -114,6 +120,23 @@ def save_model(
         tensors[CANDIDATE_OFFSETS] = torch.from_numpy(description.shortlist.offsets)
         tensors[CANDIDATE_TARGETS] = torch.from_numpy(description.shortlist.candidates)
     save_tensors(path, tensors, fields)
+
+
+def calibrated(
+    description: ModelDescription,
+    weights: Mapping[str, "Tensor"],
+) -> ModelDescription:
+    """Return the description with the scales of int8 for these weights of its network.
+
+    Only a network that runs in ONNX Runtime can have them.
+    """
+    from convs2s.models.int8_scales import calibrate
+
+    if not description.architecture.runs_onnx:
+        return description
+    arrays = {name: weight.cpu().float().numpy() for name, weight in weights.items()}
+    scales = calibrate(arrays, description.architecture, description.sizes)
+    return description.model_copy(update={"int8_scales": scales})
 
 
 def load_weights(path: Path) -> tuple[dict[str, NDArray[Any]], ModelDescription]:

@@ -59,6 +59,7 @@ def test_a_flipped_bit_in_a_store_ends_a_training(
         ({"unknown": 1}, None, "unknown key 'unknown'"),
         ({"bpe_codes": [1]}, None, "bpe_codes: "),
         ({"preparation": ""}, None, "preparation: "),
+        ({"int8_scales": {"encoder.keys": 0.0}}, None, "int8_scales.encoder.keys: "),
         ({}, lambda one: one * torch.nan, "contains NaN or infinity"),
         ({}, lambda one: one.to(torch.complex64), "is complex64"),
         ({}, lambda one: one[:, :0], "was expected"),
@@ -92,6 +93,17 @@ def test_weights_that_cannot_translate_are_refused(model: Path, tmp_path: Path) 
     del weights[TOKENS]
     save_tensors(path, weights, fields)
     says(refusal(load_model, path), "do not match its weights")
+
+
+def test_scales_of_another_network_are_refused(model: Path, tmp_path: Path) -> None:
+    """In int8: the others do not read them."""
+    path = tmp_path / "m"
+    weights, fields = load_tensors(model)
+    del fields["int8_scales"]["decoder.blocks.0"]
+    save_tensors(path, weights, fields)
+    LineTranslator([path], DecodingSettings(), "cpu")
+    message = refusal(LineTranslator, [path], DecodingSettings(precision="int8"), "cpu")
+    says(message, "m: ", "no decoder.blocks.0", "import", "--precision fp32")
 
 
 def test_half_a_surrogate_pair_is_no_type(model: Path, tmp_path: Path) -> None:

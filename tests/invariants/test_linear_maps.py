@@ -16,11 +16,13 @@ Make = Callable[[Tensor, Tensor, Precision], Callable[[Tensor], Tensor]]
 
 
 def onnx_map(
-    weight: Tensor, bias: Tensor, precision: Precision
+    weight: Tensor, bias: Tensor, precision: Precision, scale: float | None = None
 ) -> Callable[[Tensor], Tensor]:
     graph = Graph(precision)
     x = graph.input("x", FLOATS, ["rows", weight.shape[1]])
-    graph.output("y", graph.linear(x, weight.numpy(), bias.numpy()))
+    if scale is not None:
+        x = graph.quantize(x, scale)
+    graph.output("y", graph.linear(x, weight.numpy(), bias.numpy(), scale))
     session = graph.session()
     return lambda rows: torch.from_numpy(session.run(["y"], {"x": rows.numpy()})[0])
 
@@ -64,3 +66,18 @@ def test_int8(x: list[float], weight: list[list[float]], expected: list[float]) 
     bias = torch.arange(len(weight)) + 5.0
     found = onnx_map(torch.tensor(weight), bias, "int8")(torch.tensor([x]))
     torch.testing.assert_close(found, torch.tensor([expected]) + bias)
+
+
+def test_a_fixed_scale_rounds_all_rows_alike_and_cuts_off() -> None:
+    """One unit is 0.5, so that the largest value is 63.5."""
+    weight = torch.tensor([[127.0, 0.0, 0.0], [0.0, -254.0, 254.0]])
+    bias = torch.tensor([1.0, -1.0])
+    multiply = onnx_map(weight, bias, "int8", 0.5)
+    x = torch.tensor([[1.0, 0.3, 0.2], [100.0, 63.5, -70.0], [0.0, 0.0, -64.0]])
+    # A byte has room for one more unit below zero than above it.
+    rounded = torch.tensor([[1.0, 0.5, 0.0], [63.5, 63.5, -64.0], [0.0, 0.0, -64.0]])
+    torch.testing.assert_close(multiply(x), functional.linear(rounded, weight, bias))
+    torch.manual_seed(1)
+    x = 20 * torch.randn(40, 3)
+    for last in (4, 5, 8, 20, 40):
+        assert torch.equal(multiply(x[3:last]), multiply(x)[3:last])

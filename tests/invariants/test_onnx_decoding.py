@@ -12,8 +12,9 @@ from convs2s.models import onnx_ensemble as by_onnx
 from convs2s.models import onnx_search as search_graph
 from convs2s.models.convs2s import ConvS2S
 from convs2s.models.ensemble import Ensemble
+from convs2s.models.int8_scales import calibrate
 from convs2s.models.onnx_ensemble import OnnxEnsemble
-from convs2s.models.onnx_graphs import Weights
+from convs2s.models.onnx_graphs import OutputMap, Weights
 from convs2s.models.steps import Average, Precision, Shortlisted
 from tests.support.networks import TYPES, architecture_of, batch, network, options
 
@@ -35,11 +36,11 @@ LENGTHS = (9, 2, 5, 1, 28)
 SOURCE = batch(*LENGTHS)
 
 
-def soft(seed: int = 0, **stated: Any) -> ConvS2S:
+def soft(seed: int = 0, factor: float = 0.7, **stated: Any) -> ConvS2S:
     """Return a network in float32 that finds no two continuations equally probable."""
     model = network(seed, **stated).float()
     for parameter in model.parameters():
-        parameter.data.mul_(0.7)
+        parameter.data.mul_(factor)
     return model
 
 
@@ -47,12 +48,18 @@ def onnx(
     models: Sequence[ConvS2S],
     precision: Precision = "fp32",
     average: Average = "probabilities",
+    fixed: bool = False,
     **stated: Any,
 ) -> OnnxEnsemble:
+    """Return the ensemble; in int8 with ``fixed`` scales, or else with one for each row."""
     weights = []
     for model in models:
         arrays = {name: tensor.numpy() for name, tensor in model.state_dict().items()}
-        weights.append(Weights(arrays, architecture_of(**stated), (TYPES, TYPES)))
+        sizes = TYPES, TYPES
+        architecture = architecture_of(**stated)
+        scales = calibrate(arrays, architecture, sizes) if fixed else {}
+        assert bool(scales) == fixed
+        weights.append(Weights(arrays, architecture, sizes, scales))
     return OnnxEnsemble(weights, precision, average)
 
 
@@ -126,14 +133,16 @@ def test_an_ensemble_is_torchs(average: Average) -> None:
 
 
 @pytest.mark.parametrize("beam", [1, 5])
-@pytest.mark.parametrize("precision", ["fp32", "int8"])
+@pytest.mark.parametrize(
+    ("precision", "fixed"), [("fp32", False), ("int8", False), ("int8", True)]
+)
 @pytest.mark.parametrize("shortlisted", [False, True])
 def test_no_output_depends_on_the_batch(
-    precision: Precision, beam: int, shortlisted: bool
+    precision: Precision, fixed: bool, beam: int, shortlisted: bool
 ) -> None:
     """To the last bit: the types of other sentences are summed over too, as nothing."""
     stated: dict[str, Any] = {"positions": {"maximum": 200}}
-    ensemble = onnx([soft(**stated)], precision, **stated)
+    ensemble = onnx([soft(factor=0.5, **stated)], precision, fixed=fixed, **stated)
     lengths = (3, 16, 30, 60, 70, 90, 130)
     source = batch(*lengths)
     everything = np.arange(TYPES)
@@ -153,7 +162,7 @@ def test_no_output_depends_on_the_batch(
 def test_equal_continuations_are_in_the_order_of_hypotheses_and_types() -> None:
     bias = np.zeros(100, np.float32)
     bias[[5, 40, 41, 70]] = [1, 1, 2, 1]
-    layer = np.zeros((100, 8), np.float32), bias
+    layer = OutputMap(np.zeros((100, 8), np.float32), bias)
     graph = search_graph.continuations([layer], "fp32", "probabilities", np.arange(100))
     given = search_graph.search_inputs(
         types=100, hypotheses=2, candidates=8, unknown_penalty=0

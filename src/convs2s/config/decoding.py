@@ -70,10 +70,10 @@ class DecodingSettings(Section):
     log_probabilities."""
     precision: Literal["auto", "fp32", "bf16", "int8"] = "fp32"
     """Number format in which the network computes. int8 rounds weights and activations to 8 bits,
-    with one scale for each output of a weight matrix and for each row of activations; only kind:
-    convs2s on a CPU supports it. auto chooses int8 for kind: convs2s on a CPU, bf16 on a GPU that
-    supports it, and fp32 otherwise. With auto, scores may therefore differ between machines
-    (docs/translating.md)."""
+    with one scale for each output of a weight matrix and for each place at which activations are
+    read; only kind: convs2s on a CPU supports it. auto chooses int8 for kind: convs2s on a CPU,
+    bf16 on a GPU that supports it, and fp32 otherwise. With auto, scores may therefore differ
+    between machines (docs/translating.md)."""
     cuda_graphs: bool = False
     """Whether a GPU records a step of the search once and replays it. Otherwise the CPU starts each
     operation of each step. Only for ConvS2S without vocabulary selection; no effect on a CPU. On

@@ -58,7 +58,7 @@ LINES_PER_CHUNK = 2048
 It bounds the memory.
 """
 
-_MAY_DIFFER = {"task", "architecture", "training"}
+_MAY_DIFFER = {"task", "architecture", "training", "int8_scales"}
 ALIKE = [name for name in ModelDescription.model_fields if name not in _MAY_DIFFER]
 """Fields of a model's description that must be equal in all models of an ensemble."""
 
@@ -461,17 +461,22 @@ def load_searched(
     loaded = [load_weights(path) for path in models]
     descriptions = [description for _, description in loaded]
     _check_alike(models, descriptions)
-    networks = [
-        Weights(arrays, description.architecture, description.sizes)
-        for arrays, description in loaded
-    ]
+    networks = []
+    for arrays, description in loaded:
+        scales = description.int8_scales if precision == "int8" else {}
+        networks.append(
+            Weights(arrays, description.architecture, description.sizes, scales)
+        )
     try:
         return OnnxEnsemble(networks, precision, settings.ensemble), descriptions[0]
-    except ValueError:
+    except ValueError as error:
         # The weights do not fit the architecture, or are not finite. `load_ensemble` raises a
-        # UserError on them, which says what is wrong.
+        # UserError on them, which says what is wrong. Otherwise a scale of int8 is missing.
         load_ensemble(models, device, DecodingSettings())
-        raise
+        raise UserError(
+            f"{', '.join(map(str, models))}: `int8_scales` has no {error}: train or import the "
+            "model again, or translate with `precision: fp32` (--precision fp32)"
+        ) from error
 
 
 def load_ensemble(

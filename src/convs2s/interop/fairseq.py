@@ -29,7 +29,12 @@ from convs2s.files.atomic import scratch_folder, writing
 from convs2s.files.checksums import sha256
 from convs2s.files.text import read_lines
 from convs2s.interop.checkpoint import Checkpoint, evaluate, read_checkpoint
-from convs2s.model_file import ModelDescription, check_weights, save_model
+from convs2s.model_file import (
+    ModelDescription,
+    calibrated,
+    check_weights,
+    save_model,
+)
 from convs2s.models.build import build_network, shapes_alone
 from convs2s.text.bpe import read_codes, types_of_other_codes
 
@@ -146,7 +151,7 @@ def import_fairseq(
             "parameters": sum(tensor.numel() for tensor in weights.values()),
         },
     )
-    save_model(output, weights, description)
+    save_model(output, weights, calibrated(description, weights))
 
 
 def _languages(checkpoint: Checkpoint, name: str) -> dict[str, str]:

@@ -32,6 +32,7 @@ MICROSOFT = "com.microsoft"
 """Domain of the contributed operators, which are not in the ONNX standard."""
 
 FLOATS = TensorProto.FLOAT
+BYTES = TensorProto.UINT8
 INDICES = TensorProto.INT64
 TRUTHS = TensorProto.BOOL
 
@@ -41,6 +42,11 @@ Operand: TypeAlias = "Value | float | Sequence[int] | np.generic | AnyArray"
 
 Python's floats and arrays of fp64 become fp32. Python's integers become 64-bit integers.
 """
+
+
+def element_type_of(array: AnyArray) -> int:
+    """Return the type of an input or output of a graph that holds such an array."""
+    return helper.np_dtype_to_tensor_dtype(array.dtype)
 
 
 def _operator(name: str) -> Callable[["Value", Operand], "Value"]:
@@ -90,6 +96,8 @@ class Graph:
         self._constants: dict[str, AnyArray] = {}
         # Second name of a value -> its name.
         self._aliases: dict[str, str] = {}
+        # Name of a place -> what linear maps read there in fp32, from which its scale is found.
+        self.quantized: dict[str, Value] = {}
 
     def op(
         self,
@@ -190,48 +198,66 @@ class Graph:
             return values[0]
         return self.op("Mean", *values)
 
+    def quantize(self, x: Value, scale: float) -> Value:
+        """Round values to unsigned bytes around 128, whose unit is ``scale``.
+
+        The product of unsigned and signed bytes is the one that CPUs have instructions for. Values
+        that are too large for a byte become the largest one.
+        """
+        return self.op("QuantizeLinear", x, scale, np.uint8(MIDDLE))
+
     def linear(
         self,
         x: Value,
         weight: AnyArray,
         bias: AnyArray,
+        scale: float | None = None,
     ) -> Value:
-        """Map (rows, inputs) by a weight (outputs, inputs) and a bias (outputs,)."""
-        if self._is_int8:
-            return self._linear_int8(x, weight, bias)
-        return self.op("Gemm", x, weight.T, bias)
+        """Map (rows, inputs) by a weight (outputs, inputs) and a bias (outputs,).
 
-    def _linear_int8(
+        ``x`` are the bytes of ``quantize`` with this scale. If ``scale`` is None, ``x`` is in fp32,
+        and in int8 each row gets a scale of its own, so that no row depends on the others.
+        """
+        if scale is not None:
+            return self._product(x, scale, weight, bias)
+        if not self._is_int8:
+            return self.op("Gemm", x, weight.T, bias)
+        # Each row is divided by its largest magnitude, so that one scale fits all rows. A row of
+        # zeros gives 0 / 0, which becomes an arbitrary byte. That does no harm, because the row of
+        # the result is multiplied by 0 below.
+        magnitudes = self.op("Abs", x)
+        largest = self.op("ReduceMax", magnitudes, [1])  # (rows, 1)
+        unit = 1 / LARGEST
+        x_bytes = self.quantize(x / largest, unit)
+        y = self._product(x_bytes, unit, weight, np.zeros_like(bias))
+        return y * largest + bias
+
+    def _product(
         self,
-        x: Value,
+        x_bytes: Value,
+        x_scale: float,
         weight: AnyArray,
         bias: AnyArray,
     ) -> Value:
-        """Map (rows, inputs) by a product of 8-bit integers.
-
-        The weight has a scale for each output, and x has a scale for each row, so that no row
-        depends on the others.
-        """
-        # The weight becomes signed bytes. The minimum scale avoids a division by 0 if all weights
-        # of an output are 0.
+        """Map bytes by a weight in bytes, which has a scale for each output; return fp32."""
+        # The minimum scale avoids a division by 0 if all weights of an output are 0.
         scales = np.abs(weight).max(1) / LARGEST  # (outputs,)
         smallest = np.finfo(np.float32).tiny
         scales = np.maximum(scales, smallest)
         rounded = np.rint(weight / scales[:, None])  # (outputs, inputs)
         weight_bytes = rounded.T.astype(np.int8)  # (inputs, outputs)
-        # x becomes unsigned bytes around 128: the product of unsigned and signed bytes is the one
-        # that CPUs have instructions for. Each row is divided by its largest magnitude, so that one
-        # step size fits all rows. A row of zeros gives 0 / 0, which becomes an arbitrary byte. That
-        # does no harm, because the row of the result is multiplied by 0 below.
-        magnitudes = self.op("Abs", x)
-        largest = self.op("ReduceMax", magnitudes, [1])  # (rows, 1)
-        step = self.constant(1 / LARGEST)
-        middle = self.constant(np.uint8(MIDDLE))
-        x_bytes = self.op("QuantizeLinear", x / largest, step, middle)
         # The order of the inputs of this contributed operator is: A, B, the scale of A, the scale
-        # of B, the zero point of A. The zero point of B is left out, which means 0.
-        y = self.op("MatMulIntegerToFloat", x_bytes, weight_bytes, step, scales, middle)
-        return y * largest + bias
+        # of B, the zero point of A, the zero point of B, the bias.
+        return self.op(
+            "MatMulIntegerToFloat",
+            x_bytes,
+            weight_bytes,
+            x_scale,
+            scales,
+            np.uint8(MIDDLE),
+            np.int8(0),
+            bias,
+        )
 
     def join(self, other: "Graph") -> None:
         """Add the nodes and constants of another graph.
@@ -326,7 +352,7 @@ class Graph:
             tensor = TensorProto(
                 name=name,
                 dims=array.shape,
-                data_type=helper.np_dtype_to_tensor_dtype(array.dtype),
+                data_type=element_type_of(array),
                 data_location=TensorProto.EXTERNAL,
             )
             tensor.external_data.add(key="location", value=name)

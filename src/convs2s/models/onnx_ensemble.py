@@ -122,7 +122,10 @@ class OnnxEnsemble:
             output = self.session("output")
         else:
             types = shortlist.types
-            layers = [(weight[types], bias[types]) for weight, bias in self._layers]
+            layers = []
+            for layer in self._layers:
+                weight = layer.weight[types]
+                layers.append(layer._replace(weight=weight, bias=layer.bias[types]))
             graph = continuations(
                 layers, self.precision, self._average, types, is_masked=True
             )
@@ -175,11 +178,8 @@ class OnnxEnsemble:
         return zip(*lists, strict=True)
 
     def first_states(self, rows: int) -> dict[str, AnyArray]:
-        """Return the state of each network before the first step, which is zeros, by name."""
-        return {
-            name: np.zeros((rows, width), np.float32)
-            for name, width in self.states.items()
-        }
+        """Return the state (rows, width) of each network before the first step, by name."""
+        return {name: np.tile(row, (rows, 1)) for name, row in self.states.items()}
 
     def _encode(self, source: Indices) -> dict[str, AnyArray]:
         """Encode padded source indices (B, m); return the outputs of the encoder's graph."""

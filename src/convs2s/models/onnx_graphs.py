@@ -15,7 +15,7 @@ batch:
 
 - ONNX Runtime packs the weights once, so that a product adds up in one order for any number of
   rows.
-- In int8, each row has its own scale.
+- In int8, inputs of linear maps are rounded with fixed scales, or else each row has its own scale.
 - Scores are computed as (B, m, K). A product with m columns would add up in another order if m is
   large.
 
@@ -24,13 +24,21 @@ block width, f_out width of what enters the output layer.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import cast
+from typing import NamedTuple, cast
 
 import numpy as np
 
 from convs2s.config.architecture import ConvS2SArchitecture, Layer, NetworkSettings
 from convs2s.data.vocabulary import END, PADDING
-from convs2s.models.onnx_builder import FLOATS, INDICES, AnyArray, Graph, Value
+from convs2s.models.onnx_builder import (
+    FLOATS,
+    INDICES,
+    MIDDLE,
+    AnyArray,
+    Graph,
+    Value,
+    element_type_of,
+)
 from convs2s.models.steps import SQRT_HALF
 
 STACKS = {"source": "encoder", "target": "decoder"}
@@ -38,6 +46,14 @@ STACKS = {"source": "encoder", "target": "decoder"}
 
 Map = tuple[AnyArray, AnyArray]
 """The weight (outputs, inputs) and the bias (outputs,) of a linear map."""
+
+
+class OutputMap(NamedTuple):
+    """The output layer of a network: its map, and the fixed scale of the bytes that it reads."""
+
+    weight: AnyArray  # (types, inputs)
+    bias: AnyArray  # (types,)
+    scale: float | None = None  # None: it reads fp32
 
 
 class Weights:
@@ -51,9 +67,17 @@ class Weights:
         arrays: Mapping[str, AnyArray],
         architecture: NetworkSettings,
         types: tuple[int, int],
+        scales: Mapping[str, float] | None = None,
     ) -> None:
-        """Hold weights by name; ``types`` are the sizes of the source and target vocabulary."""
+        """Hold weights by name; ``types`` are the sizes of the source and target vocabulary.
+
+        ``scales`` are the fixed scales of int8 that ``int8_scales.calibrate`` returns. None, or no
+        scales, mean fp32, or int8 with a scale for each row.
+        """
         self._arrays = dict(arrays)
+        self._scales = scales or {}
+        # What stands for 0 in the inputs of convolutions, and has their type.
+        self.zero = np.uint8(MIDDLE) if self._scales else np.float32(0)
         self.architecture = cast(ConvS2SArchitecture, architecture)
         self.types = dict(zip(STACKS, types, strict=True))
 
@@ -70,6 +94,18 @@ class Weights:
         if not np.isfinite(array).all():
             raise ValueError(name)
         return array.astype(np.float32, copy=False)
+
+    def scale(self, place: str) -> float | None:
+        """Return the fixed scale of what linear maps read at a place; None without fixed scales.
+
+        Raises:
+            ValueError: there are fixed scales, but none for this place.
+        """
+        if not self._scales:
+            return None
+        if place not in self._scales:
+            raise ValueError(place)
+        return self._scales[place]
 
     def linear(
         self,
@@ -94,7 +130,7 @@ class Weights:
         shares = np.broadcast_to(np.float32(share), outputs)  # (outputs,)
         return weight * shares[:, None], bias * shares
 
-    def output(self) -> Map:
+    def output(self) -> OutputMap:
         """Return the output layer. Call this after all other weights were taken.
 
         Raises:
@@ -109,7 +145,7 @@ class Weights:
             weight, bias = self.linear("decoder.output", types, width)
         if self._arrays:
             raise ValueError(*self._arrays)
-        return weight, bias
+        return OutputMap(weight, bias, self.scale("decoder.output"))
 
 
 class _Part:
@@ -129,19 +165,43 @@ class _Part:
         self.side = side
         self.name = STACKS[side]
 
+    def quantize(self, place: str, x: Value) -> Value:
+        """Return what linear maps read at a place: bytes, or ``x`` if it has no fixed scale."""
+        self.graph.quantized[f"{self.name}.{place}"] = x
+        scale = self.scale(place)
+        return x if scale is None else self.graph.quantize(x, scale)
+
+    def scale(self, place: str) -> float | None:
+        """Return the fixed scale of what linear maps read at a place; None if it has none."""
+        return self.weights.scale(f"{self.name}.{place}")
+
     def linear(
         self,
         name: str,
+        place: str,
         x: Value,
         outputs: int,
         *inputs: int,
         share: float | AnyArray = 1.0,
     ) -> Value:
-        """Map rows (rows, inputs) to (rows, outputs) by the weights ``name``, times ``share``."""
+        """Map rows (rows, inputs) to (rows, outputs) by the weights ``name``, times ``share``.
+
+        ``x`` is the result of ``quantize`` for this place.
+        """
         weight, bias = self.weights.linear(
             f"{self.name}.{name}", outputs, *inputs, share=share
         )
-        return self.graph.linear(x, weight, bias)
+        return self.graph.linear(x, weight, bias, self.scale(place))
+
+    def project(
+        self,
+        name: str,
+        x: Value,
+        outputs: int,
+        inputs: int,
+    ) -> Value:
+        """Map rows in fp32 to (rows, outputs) by the weights ``name``, which alone read them."""
+        return self.linear(name, name, self.quantize(name, x), outputs, inputs)
 
     def embed(self, tokens: Value, positions: Value) -> Value:
         """Embed tokens (..., n) at positions (n,), or all at one position ().
@@ -165,22 +225,29 @@ class _Part:
         name: str,
         layer: Layer,
         x: Value,
+        quantized: Value,
         inputs: int,
         window: Value,
         share: float,
     ) -> list[Value]:
         """Add the convolution and the residual of a block; return both outputs (rows, d).
 
-        ``x`` (rows, inputs) is the block's input, and ``window`` (rows, kernel * inputs) what the
-        convolution reads. The convolution's output is multiplied by ``share``, the residual by
-        sqrt(0.5).
+        ``x`` (rows, inputs) is the block's input and ``quantized`` the same for linear maps.
+        ``window`` (rows, kernel * inputs) is what the convolution reads. The convolution's output
+        is multiplied by ``share``, the residual by sqrt(0.5).
         """
         d = layer.width
         # The first d outputs are values, which are multiplied by the share. The others are gates.
         shares = np.repeat([share, 1.0], d)  # (2d,)
         # (rows, 2d)
         values_and_gates = self.linear(
-            f"{name}.convolution", window, 2 * d, layer.kernel, inputs, share=shares
+            f"{name}.convolution",
+            name,
+            window,
+            2 * d,
+            layer.kernel,
+            inputs,
+            share=shares,
         )
         value, gate = self.graph.ops(
             "Split", 2, values_and_gates, axis=1, num_outputs=2
@@ -188,7 +255,9 @@ class _Part:
         hidden = value * self.op("Sigmoid", gate)
         if inputs == d:
             return [hidden, x * SQRT_HALF]
-        residual = self.linear(f"{name}.residual", x, d, inputs, share=SQRT_HALF)
+        residual = self.linear(
+            f"{name}.residual", name, quantized, d, inputs, share=SQRT_HALF
+        )
         return [hidden, residual]
 
 
@@ -220,10 +289,7 @@ def encoder(networks: Sequence[Weights], precision: str) -> tuple[Graph, list[st
     for number, weights in enumerate(networks):
         part = _Part(graph, weights, "source")
         embedded, z = _encode(part, source, by_sentence, present)
-        z_by_sentence = op("Reshape", z, by_sentence)  # (B, m, f)
-        scaled = (z_by_sentence + embedded) * scale
-        values = graph.rows(scaled, weights.architecture.embedding)  # (B * m, f)
-        attended = _attended(graph, weights, by_sentence, z, values, mask)
+        attended = _attended(part, by_sentence, embedded, z, scale, mask)
         for name, value in attended.items():
             parts.append(f"{number}.{name}")
             graph.output(f"{number}.{name}", value)
@@ -250,32 +316,37 @@ def _encode(
     embedded = part.embed(source, positions)
     embedded_rows = graph.rows(embedded, f)  # (B * m, f)
     inputs = layers[0].width
-    x = part.linear("in_projection", embedded_rows, inputs, f)  # (B * m, d)
+    x = part.project("in_projection", embedded_rows, inputs, f)  # (B * m, d)
     for number, layer in enumerate(layers):
+        name = f"blocks.{number}"
         kept = op("Reshape", x, by_sentence) * present  # (B, m, inputs)
         x = graph.rows(kept, inputs)  # (B * m, inputs)
-        window = _windows(graph, kept, layer, inputs)  # (B * m, kernel * inputs)
+        quantized = part.quantize(name, x)  # (B * m, inputs)
+        moved = op("Reshape", quantized, by_sentence)  # (B, m, inputs)
+        # (B * m, kernel * inputs)
+        window = _windows(graph, moved, layer, inputs, part.weights.zero)
         hidden, residual = part.block(
-            f"blocks.{number}", layer, x, inputs, window, SQRT_HALF
+            name, layer, x, quantized, inputs, window, SQRT_HALF
         )
         x = hidden + residual  # (B * m, d) of this block
         inputs = layer.width
-    z = part.linear("out_projection", x, f, inputs)  # (B * m, f)
+    z = part.project("out_projection", x, f, inputs)  # (B * m, f)
     return embedded, z
 
 
 def _attended(
-    graph: Graph,
-    weights: Weights,
+    part: _Part,
     by_sentence: Value,
+    embedded: Value,
     z: Value,
-    values: Value,
+    scale: Value,
     mask: Value,
 ) -> dict[str, Value]:
     """Add what the decoder's blocks attend to, and return it by name.
 
-    ``by_sentence`` is the shape [B, m, -1]. ``z`` and ``values`` are (B * m, f). ``mask`` (B, m,
-    1) is -inf at padding, else 0.
+    ``by_sentence`` is the shape [B, m, -1]. ``embedded`` is the embedded source (B, m, f), and
+    ``z`` (B * m, f) the output of the encoder. ``scale`` (B, 1, 1) is that of the context.
+    ``mask`` (B, m, 1) is -inf at padding, else 0.
 
     In the decoder, the scores of block M are the sum of three terms:
 
@@ -285,9 +356,14 @@ def _attended(
 
     The context is the weighted mean of ``valuesM`` (B, m, d).
     """
-    architecture = weights.architecture
+    graph = part.graph
+    weights = part.weights
+    architecture = part.architecture
     f = architecture.embedding
     keys = graph.op("Reshape", z, by_sentence)  # (B, m, f)
+    quantized_keys = part.quantize("keys", z)  # (B * m, f)
+    values = graph.rows(keys + embedded, f)
+    quantized_values = part.quantize("values", values)  # (B * m, f)
     parts = {"keys": keys * SQRT_HALF}
     for number, layer in enumerate(architecture.decoder_layers):
         if _attention_of(architecture, number) != number:
@@ -301,12 +377,19 @@ def _attended(
         # The decoder multiplies these keys by the output of a convolution that already has the
         # factor 0.5 (see ``_decode``), which the factor 2 undoes.
         folded = weight.T * (2 * SQRT_HALF)  # (d, f)
-        block_keys = graph.linear(z, folded, np.zeros(d))  # (B * m, d)
+        nothing = np.zeros(d, np.float32)
+        # (B * m, d)
+        block_keys = graph.linear(quantized_keys, folded, nothing, part.scale("keys"))
         parts[f"keys{number}"] = graph.op("Reshape", block_keys, by_sentence)
         # The context goes through two sums, each of which is multiplied by sqrt(0.5).
         out_weight, out_bias = weights.linear(f"{name}.out_projection", d, f, share=0.5)
-        block_values = graph.linear(values, out_weight, out_bias)  # (B * m, d)
-        parts[f"values{number}"] = graph.op("Reshape", block_values, by_sentence)
+        # The scale of the context follows the product, so that what the product reads is as large
+        # in long sentences as in short ones.
+        block_values = graph.linear(
+            quantized_values, out_weight, nothing, part.scale("values")
+        )
+        block_values = graph.op("Reshape", block_values, by_sentence)  # (B, m, d)
+        parts[f"values{number}"] = block_values * scale + out_bias
     return parts
 
 
@@ -338,10 +421,11 @@ def _windows(
     x: Value,
     layer: Layer,
     inputs: int,
+    zero: np.generic,
 ) -> Value:
     """Return the window (B * m, kernel * inputs) around each position of x (B, m, inputs).
 
-    Positions past the ends of the source are zeros.
+    Positions past the ends of the source are ``zero``.
     """
     left = (layer.kernel - 1) // 2
     moved = []
@@ -352,7 +436,7 @@ def _windows(
         if move == 0:
             moved.append(x)
         else:
-            moved.append(graph.op("Pad", x, [0, -move, 0, 0, move, 0]))
+            moved.append(graph.op("Pad", x, [0, -move, 0, 0, move, 0], zero))
     windows = graph.op("Concat", *moved, axis=2)  # (B, m, kernel * inputs)
     return graph.rows(windows, layer.kernel * inputs)
 
@@ -361,8 +445,8 @@ def decoder(
     networks: Sequence[Weights],
     precision: str,
     parts: Sequence[str],
-) -> tuple[Graph, dict[str, int]]:
-    """Return the graph of a decoder step without output layers, and the widths of its states.
+) -> tuple[Graph, dict[str, AnyArray]]:
+    """Return the graph of a decoder step without output layers, and its states before a search.
 
     The graph reads:
 
@@ -378,7 +462,9 @@ def decoder(
     - ``N.features`` (R, f_out) of each network N: the input of its output layer;
     - ``N.state.next`` (R, width) of each network N: the state that the next step reads.
 
-    The second result maps each ``N.state`` to its width.
+    States and features are bytes if the network has fixed scales.
+
+    The second result maps each ``N.state`` to a row (width,) of it before the first step.
     """
     graph = Graph(precision, "decoder.")
     graph.input("previous", INDICES, ["B", "K"])
@@ -387,12 +473,12 @@ def decoder(
     words = graph.input("words", FLOATS, ["B", 1, "m"])
     for name in parts:
         graph.input(name, FLOATS, ["B", "m", f"width of {name}"])
-    states: dict[str, int] = {}
+    states: dict[str, AnyArray] = {}
     attentions = []
     for number, weights in enumerate(networks):
         part = _Part(graph, weights, "target")
-        width, attention = _decode(part, f"{number}.")
-        states[f"{number}.state"] = width
+        state, attention = _decode(part, f"{number}.")
+        states[f"{number}.state"] = state
         attentions.append(attention)
     attention = graph.mean(attentions) + words  # (B, K, m)
     places = graph.op("ArgMax", attention, axis=2, keepdims=0)
@@ -400,8 +486,8 @@ def decoder(
     return graph, states
 
 
-def _decode(part: _Part, prefix: str) -> tuple[int, Value]:
-    """Add a network's step; return the width of its state, and its mean attention (B, K, m).
+def _decode(part: _Part, prefix: str) -> tuple[AnyArray, Value]:
+    """Add a network's step; return a row of its first state, and its mean attention (B, K, m).
 
     The state (R, width) holds the inputs that the convolutions read again at the next position. The
     inputs of the bottom block come first, and within a block the oldest ones.
@@ -412,8 +498,9 @@ def _decode(part: _Part, prefix: str) -> tuple[int, Value]:
     layers = architecture.decoder_layers
     f = architecture.embedding
     kept_widths = _kept_widths(layers)
-    state_width = sum(kept_widths)
-    state = graph.input(f"{prefix}state", FLOATS, ["R'", state_width])
+    first = np.full(sum(kept_widths), part.weights.zero)
+    element_type = element_type_of(first)
+    state = graph.input(f"{prefix}state", element_type, ["R'", len(first)])
     # Inputs that were kept: those of the blocks not yet computed.
     earlier: list[Value] = []
     if kept_widths:  # All kernels may be 1, and Split needs an output.
@@ -427,19 +514,21 @@ def _decode(part: _Part, prefix: str) -> tuple[int, Value]:
     common = keys @ embedded_columns  # (B, m, K), see ``_attend``
     inputs = layers[0].width
     embedded_rows = graph.rows(embedded, f)  # (R, f)
-    x = part.linear("in_projection", embedded_rows, inputs, f)  # (R, d)
+    x = part.project("in_projection", embedded_rows, inputs, f)  # (R, d)
     later: list[Value] = []  # inputs that the next step reads again
     attentions = []
     for number, layer in enumerate(layers):
+        name = f"blocks.{number}"
+        quantized = part.quantize(name, x)  # (R, inputs)
         kept = layer.kernel - 1  # number of earlier inputs in the window of this block
-        window_inputs = [*earlier[:kept], x]
+        window_inputs = [*earlier[:kept], quantized]
         earlier = earlier[kept:]
         later += window_inputs[1:]
         window = op("Concat", *window_inputs, axis=1)  # (R, kernel * inputs)
         owner = _attention_of(architecture, number)
         # The sum with the residual is multiplied by sqrt(0.5), and so is that with the context.
         share = SQRT_HALF if owner is None else 0.5
-        terms = part.block(f"blocks.{number}", layer, x, inputs, window, share)
+        terms = part.block(name, layer, x, quantized, inputs, window, share)
         if owner is not None:
             hidden_by_sentence = op("Reshape", terms[0], by_sentence)  # (B, K, d)
             query = graph.columns(hidden_by_sentence, layer.width)  # (B, d, K)
@@ -449,11 +538,12 @@ def _decode(part: _Part, prefix: str) -> tuple[int, Value]:
         x = op("Sum", *terms)  # (R, d) of this block
         inputs = layer.width
     next_state = op("Concat", *later, axis=1) if later else state
-    graph.output(f"{prefix}state.next", next_state)
+    graph.output(f"{prefix}state.next", next_state, element_type)
     output_width = architecture.output_embedding
-    features = part.linear("out_projection", x, output_width, inputs)  # (R, f_out)
-    graph.output(f"{prefix}features", features)
-    return state_width, graph.mean(attentions)
+    features = part.project("out_projection", x, output_width, inputs)  # (R, f_out)
+    features = part.quantize("output", features)
+    graph.output(f"{prefix}features", features, element_type)
+    return first, graph.mean(attentions)
 
 
 def _attend(

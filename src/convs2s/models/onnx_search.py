@@ -10,15 +10,23 @@ output layer.
 """
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 from onnx import TensorProto
 
 from convs2s.data.batches import Indices
 from convs2s.data.vocabulary import END, PADDING, UNKNOWN
-from convs2s.models.onnx_builder import FLOATS, INDICES, AnyArray, Graph, Value
-from convs2s.models.onnx_graphs import Map
+from convs2s.models.onnx_builder import (
+    BYTES,
+    FLOATS,
+    INDICES,
+    AnyArray,
+    Graph,
+    Value,
+    element_type_of,
+)
+from convs2s.models.onnx_graphs import OutputMap
 
 GROUP = 32
 """Number of types in a group. The search for the best types first compares the groups' maxima."""
@@ -63,9 +71,9 @@ def search_inputs(
     }
 
 
-def _predict(
+def predict(
     graph: Graph,
-    layers: Sequence[Map],
+    layers: Sequence[OutputMap],
     average: str,
     mask: Value | None = None,
     shape: Value | None = None,
@@ -77,15 +85,16 @@ def _predict(
     """
     op = graph.op
     logs = []
-    for number, (weight, bias) in enumerate(layers):
+    for number, (weight, bias, scale) in enumerate(layers):
         # Fill up the last group with types that are never chosen.
         missing = -len(bias) % GROUP
         weight = np.pad(weight, ((0, missing), (0, 0)))
         bias = np.pad(bias, (0, missing), constant_values=2 * MASKED_LOGIT)
         width = weight.shape[1]
-        features = graph.input(f"{number}.features", FLOATS)
+        element_type = FLOATS if scale is None else BYTES
+        features = graph.input(f"{number}.features", element_type)
         feature_rows = graph.rows(features, width)  # (R, f_out)
-        logits = graph.linear(feature_rows, weight, bias)  # (R, S)
+        logits = graph.linear(feature_rows, weight, bias, scale)  # (R, S)
         if mask is None or shape is None:
             logs.append(op("LogSoftmax", logits))
             continue
@@ -111,7 +120,7 @@ def _predict(
     return op("Log", mean) + largest_log
 
 
-def listing(layers: Sequence[Map]) -> Graph:
+def listing(layers: Sequence[OutputMap]) -> Graph:
     """Return the graph of the output layers for an export: the most probable types of each row.
 
     The graph reads ``count`` (1,), and ``N.features`` (R, f_out) of each network N. Its outputs:
@@ -121,7 +130,7 @@ def listing(layers: Sequence[Map]) -> Graph:
     - ``end`` (R,): the log-probability of ``</s>``.
     """
     graph = Graph("fp32")
-    logs = _predict(graph, layers, "probabilities")
+    logs = predict(graph, layers, "probabilities")
     # The graph does not use this input. Earlier exports had it, and programs may still pass it.
     graph.input("groups", INDICES, [1])
     count = graph.input("count", INDICES, [1])
@@ -134,7 +143,7 @@ def listing(layers: Sequence[Map]) -> Graph:
 
 
 def continuations(
-    layers: Sequence[Map],
+    layers: Sequence[OutputMap],
     precision: str,
     average: str,
     types: Indices,
@@ -158,7 +167,7 @@ def continuations(
     """
     graph = Graph(precision, "output.")
     op = graph.op
-    # Fill up the last group, as ``_predict`` does.
+    # Fill up the last group, as ``predict`` does.
     missing = -len(types) % GROUP
     types = np.pad(types, (0, missing), constant_values=PADDING)  # (S,)
     scores = graph.input("scores", FLOATS, ["B", "K"])
@@ -170,7 +179,7 @@ def continuations(
     mask: Value | None = None
     if is_masked:
         mask = graph.input("mask", FLOATS, ["B", 1, "S"])
-    logs = _predict(graph, layers, average, mask, shape)
+    logs = predict(graph, layers, average, mask, shape)
     if not is_masked:
         logs = op("Reshape", logs, shape)  # (B, K, S)
     subtracted = op("Gather", all_penalties, limits)  # (B, 1, S)
@@ -224,12 +233,13 @@ def search(
     step: Graph,
     output: Graph,
     parts: Iterable[str],
-    states: Iterable[str],
+    states: Mapping[str, AnyArray],
 ) -> Graph:
     """Return the graph of the whole search for one sentence.
 
     It is a loop over the graph ``step`` of the decoder, whose inputs are ``parts`` of the encoder's
-    graph and ``states``, and over ``output``, the graph of ``continuations``. The graph reads:
+    graph and ``states``, by name with a row before the first step, and over ``output``, the graph
+    of ``continuations``. The graph reads:
 
     - ``words`` and the ``parts``: the outputs of the encoder's graph;
     - ``penalties``, ``candidates``, ``groups`` and ``shape``, as ``continuations`` does;
@@ -247,9 +257,10 @@ def search(
     names += ["finished.first", "previous.first", "rows.first"]
     for name in names:
         graph.input(name, INDICES)
-    first_states = [f"{state}.first" for state in states]
-    for name in ("penalties", "words", *parts, "scores.first", *first_states):
+    for name in ("penalties", "words", *parts, "scores.first"):
         graph.input(name, FLOATS)
+    for state, first in states.items():
+        graph.input(f"{state}.first", element_type_of(first))
     # Each run of the body is a step of the search. It looks up the limits, runs the decoder's step
     # and then the output layers, and chooses what the next step continues. These parts read each
     # other's results by name.

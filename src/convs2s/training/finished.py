@@ -26,6 +26,7 @@ from convs2s.layout import results_of
 from convs2s.manifest import manifest
 from convs2s.model_file import (
     ModelDescription,
+    calibrated,
     describe_model,
     recorded_identity,
     save_model,
@@ -95,7 +96,7 @@ def export(
         shortlist=shortlist,
         truecasers=words_of_truecasers(job, data),
     )
-    save_model(job.output, weights, description)
+    save_model(job.output, weights, calibrated(description, weights))
     history = job.output.with_name("history.jsonl")
     record = job.output.with_name("training.json")
     forget_checksums([record])
