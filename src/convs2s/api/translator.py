@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
+from threading import Event
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 from convs2s.config.decoding import DecodingSettings, TunedLengthPenalty
@@ -12,6 +13,7 @@ from convs2s.config.messages import validated
 from convs2s.config.options import Device
 from convs2s.config.section import PositiveInt, Processes, Section, Values
 from convs2s.decoding.device import search_device
+from convs2s.decoding.parallel import StoppedError
 from convs2s.decoding.split_lines import SplitLines
 from convs2s.decoding.translate import LineTranslator, Translation
 from convs2s.errors import UserError
@@ -161,6 +163,15 @@ class Translator:
         """Whether any of the models has attention, which alignments and replaced words need."""
         return self._lines.ensemble.attends
 
+    @property
+    def most_tokens(self) -> int:
+        """The maximum number of tokens that the models read of a sentence."""
+        return self._lines.most_tokens
+
+    def tokens(self, text: str) -> list[str]:
+        """Return the models' tokens of a sentence, however many they are."""
+        return self._lines.tokens(text)
+
     def translate(
         self,
         texts: Sequence[str],
@@ -191,27 +202,12 @@ class Translator:
                 needed.
         """
         checked = check_texts(texts, "texts")
-        of_the_model = sorted(OF_A_MODEL & settings.keys())
-        if of_the_model:
-            raise UserError(
-                f"translate: {of_the_model[0]}: is a setting of the model: give it to load"
-            )
-        decoding = {**self._lines.settings.model_dump(include=OF_A_MODEL), **settings}
-        if not self.attends:
-            decoding.setdefault("replace_unknown", False)
-        search = validated(DecodingSettings, decoding, "translate")
-        if isinstance(search.length_penalty, TunedLengthPenalty):
-            raise UserError("translate: length_penalty: expected a number")
-        lines = self._lines.searching_by(search)
         results = {
             "n_best": n_best,
             "attention": attention,
             "split_sentences": split_sentences,
         }
-        validated(_Arguments, results, "translate")
-        if attention and not self.attends:
-            raise UserError("translate: attention: no model here has any: leave it out")
-        lines.settings.check_n_best(n_best, "translate: n_best")
+        lines = self._searching_by(settings, results)
         if split_sentences and lines.pretokenized:
             raise UserError(
                 "translate: split_sentences: splits raw text, not a model's tokens"
@@ -224,6 +220,78 @@ class Translator:
         if attention:
             translations = list(map(self._with_attention, translations))
         return split.joined(translations)
+
+    def translate_tokens(
+        self,
+        sentences: Sequence[tuple[str, list[str]]],
+        stopped: Event,
+        *,
+        n_best: int = 1,
+        attention: bool = False,
+        **settings: object,
+    ) -> list[Translation]:
+        """Translate sentences whose tokens are known, and return translations in the same order.
+
+        Args:
+            sentences: for each sentence its text and what ``tokens`` returns for it, which may not
+                be more than ``most_tokens``.
+            stopped: another thread may set it if the translations are no longer needed.
+            n_best: as in ``translate``.
+            attention: as in ``translate``.
+            settings: as in ``translate``.
+
+        Raises:
+            StoppedError: ``stopped`` was set before the translations were made.
+            UserError: a setting is not valid, or no model has the attention that is needed.
+        """
+        results = {"n_best": n_best, "attention": attention}
+        lines = self._searching_by(settings, results)
+        texts = [text for text, _ in sentences]
+        translations = lines.translate_prepared(
+            list(enumerate(texts, start=1)),
+            [tokens for _, tokens in sentences],
+            n_best,
+            stopped,
+        )
+        if not attention:
+            return translations
+        attending = []
+        for translation in translations:
+            if stopped.is_set():
+                raise StoppedError
+            attending.append(self._with_attention(translation))
+        return attending
+
+    def _searching_by(
+        self,
+        settings: Mapping[str, object],
+        results: Mapping[str, object],
+    ) -> LineTranslator:
+        """Return a translator with these settings of the search.
+
+        ``results`` are the arguments of ``translate`` that say what is returned.
+
+        Raises:
+            UserError: a setting or an argument is not valid, or no model has the attention that is
+                needed.
+        """
+        of_the_model = sorted(OF_A_MODEL & settings.keys())
+        if of_the_model:
+            raise UserError(
+                f"translate: {of_the_model[0]}: is a setting of the model: give it to load"
+            )
+        decoding = {**self._lines.settings.model_dump(include=OF_A_MODEL), **settings}
+        if not self.attends:
+            decoding.setdefault("replace_unknown", False)
+        search = validated(DecodingSettings, decoding, "translate")
+        if isinstance(search.length_penalty, TunedLengthPenalty):
+            raise UserError("translate: length_penalty: expected a number")
+        lines = self._lines.searching_by(search)
+        arguments = validated(_Arguments, results, "translate")
+        if arguments.attention and not self.attends:
+            raise UserError("translate: attention: no model here has any: leave it out")
+        lines.settings.check_n_best(arguments.n_best, "translate: n_best")
+        return lines
 
     def _with_attention(self, translation: Translation) -> Translation:
         """Return a translation whose hypotheses have their attention."""

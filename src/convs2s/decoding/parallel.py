@@ -29,6 +29,10 @@ _translate: Callable[[Chunk], str]
 """Translates the chunks of a worker process; `_start` sets it."""
 
 
+class StoppedError(Exception):
+    """A search ended early, because its result is no longer needed."""
+
+
 def in_chunks(
     lines: Iterable[str],
     size: int,
@@ -72,6 +76,7 @@ def search_in_threads(
     search: Callable[[Searched, Event], Result],
     batches: Sequence[Searched],
     threads: int,
+    stopped: Event | None = None,
 ) -> list[Result]:
     """Search ``threads`` batches at a time, and return the results in the order of the batches.
 
@@ -83,9 +88,10 @@ def search_in_threads(
 
     The last batches start first. They take longest if the batches are sorted by ascending length.
 
-    ``search`` takes a batch, and an event that is set once its result is no longer needed.
+    ``search`` takes a batch, and an event that is set once its result is no longer needed. This is
+    ``stopped`` if it is given.
     """
-    stopped = Event()
+    stopped = stopped or Event()
     # New threads inherit torch's number of threads.
     with one_thread():
         if threads == 1 or len(batches) < 2:

@@ -36,6 +36,13 @@ from convs2s.models.steps import Limits, Shortlisted
 if TYPE_CHECKING:
     from convs2s.models.ensemble import Ensemble
 
+LONGEST_ALONE = 128
+"""Maximum number of source positions of a sentence that a single graph searches for.
+
+Such a search cannot be stopped. The steps of a longer sentence take much longer than what a graph
+saves.
+"""
+
 
 @dataclass(frozen=True)
 class Hypothesis:
@@ -66,6 +73,7 @@ def beam_search(
     if (
         isinstance(ensemble, OnnxEnsemble)
         and len(source) == 1
+        and source.shape[1] <= LONGEST_ALONE
         and shortlist is None
         and settings.finished == "replace"
         # The graph always selects 2 x beam candidates, so the vocabulary must have more types.

@@ -20,6 +20,7 @@ from convs2s.data.batches import Indices, cut, pad
 from convs2s.decoding.device import held_search_device
 from convs2s.decoding.parallel import (
     Chunk,
+    StoppedError,
     in_chunks,
     one_thread,
     search_in_threads,
@@ -31,6 +32,7 @@ from convs2s.decoding.words import (
     Replacement,
     Splitter,
     cut_overlong,
+    most_tokens,
     replace_unknown,
 )
 from convs2s.errors import UserError
@@ -207,7 +209,24 @@ class LineTranslator:
         field empty.
         """
         sources = [self.prepare(text, number) for number, text in lines]
-        searched = self._search_in_batches(sources)
+        return self.translate_prepared(lines, sources, n_best)
+
+    def translate_prepared(
+        self,
+        lines: Chunk,
+        sources: Sequence[list[str]],
+        n_best: int | None = None,
+        stopped: Event | None = None,
+    ) -> list[Translation]:
+        """Translate numbered lines whose tokens are known, as `translate_chunk` does.
+
+        ``sources`` has the tokens of each line, not more than `most_tokens`. Another thread may set
+        ``stopped`` if the translations are no longer needed.
+
+        Raises:
+            StoppedError: ``stopped`` was set before the translations were made.
+        """
+        searched = self._search_in_batches(sources, stopped)
         translations = []
         for (number, text), source, hypotheses in zip(
             lines, sources, searched, strict=True
@@ -223,7 +242,9 @@ class LineTranslator:
         return translations
 
     def _search_in_batches(
-        self, sources: Sequence[Sequence[str]]
+        self,
+        sources: Sequence[Sequence[str]],
+        stopped: Event | None,
     ) -> list[list[Hypothesis]]:
         """Return the hypotheses of each sentence, the best first.
 
@@ -243,7 +264,7 @@ class LineTranslator:
         def search(indices: Indices, stopped: Event) -> list[list[Hypothesis]]:
             return self.search([sources[index] for index in indices], stopped)
 
-        searched = search_in_threads(search, batches, self.threads)
+        searched = search_in_threads(search, batches, self.threads, stopped)
         empty = Hypothesis([], 0.0, [] if self.ensemble.attends else None)
         hypotheses = [[empty] for _ in sources]
         for indices, results in zip(batches, searched, strict=True):
@@ -288,26 +309,34 @@ class LineTranslator:
         by_network = [layer_attention(network, source, target) for network in attending]
         return attention_map(by_network, translation.source_tokens, translation.tokens)
 
+    @property
+    def most_tokens(self) -> int:
+        """The maximum number of tokens in a line, without ``</s>``."""
+        return most_tokens(self.ensemble.positions("source"))
+
+    def tokens(self, text: str) -> list[str]:
+        """Return the tokens of a line, however many they are."""
+        return self._split(text)
+
     def prepare(self, text: str, number: int) -> list[str]:
         """Return the tokens that the model reads for a line.
 
         If the line is longer than the model can read, it is cut, with a warning that gives its
         ``number``.
         """
-        return cut_overlong(
-            self._split(text), self.ensemble.positions("source"), number, text
-        )
+        positions = self.ensemble.positions("source")
+        return cut_overlong(self.tokens(text), positions, number, text)
 
     def search(
         self, tokens: Sequence[Sequence[str]], stopped: Event
     ) -> list[list[Hypothesis]]:
         """Return the hypotheses of each sentence, the best first.
 
-        ``tokens`` has the tokens of each sentence; no sentence may be empty. If ``stopped`` is set
-        while this runs, the result is no longer needed: the search ends early, and the result may
-        lack hypotheses.
+        ``tokens`` has the tokens of each sentence; no sentence may be empty. Another thread may set
+        ``stopped`` if the result is no longer needed.
 
         Raises:
+            StoppedError: ``stopped`` was set before the search was over.
             UserError: the models' scores are not finite, so that the search finds no hypothesis.
         """
         rows = [self.source.encode(sentence) for sentence in tokens]
@@ -317,7 +346,9 @@ class LineTranslator:
         results = beam_search(
             self.ensemble, pad(rows), self.settings, shortlist, stopped.is_set
         )
-        if not all(results) and not stopped.is_set():
+        if stopped.is_set():
+            raise StoppedError
+        if not all(results):
             names = " ".join(map(str, self.models))
             raise UserError(
                 f"{names}: finds no translation, because its scores are not finite; train or "
