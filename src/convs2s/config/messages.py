@@ -14,6 +14,9 @@ from convs2s.errors import UserError
 
 _MOST_NAMES = 12  # maximum number of known names that a message lists
 _MOST_SHOWN = 60  # maximum number of characters of a value that a message shows
+# Maximum number of characters of a value in which passwords are masked. The time for that grows
+# with the square of their number.
+_MOST_MASKED = 1000
 
 # Type of a failure -> words in place of pydantic's, if those name Python's types or are long. The
 # fields in {} are in the failure's context.
@@ -128,7 +131,7 @@ def _message(failures: list[ErrorDetails], stated: object) -> str:
     failure = min(failures, key=rank)
     context = failure.get("ctx", {})
     if failure["type"] == "unknown_key":
-        text = unknown("key", context["key"], context["known"])
+        text = unknown("key", context["key"][:_MOST_MASKED], context["known"])
     elif failure["type"] == "missing":
         text = f"key '{failure['loc'][-1]}' is missing"
     elif failure["type"] == "keys":
@@ -138,7 +141,8 @@ def _message(failures: list[ErrorDetails], stated: object) -> str:
         value = failure["input"]
         is_constant = value is None or isinstance(value, bool)
         # json.dumps writes true, false and null as YAML does.
-        shown = masked(json.dumps(value) if is_constant else repr(value))
+        shown = json.dumps(value) if is_constant else repr(value)
+        shown = masked(shown[:_MOST_MASKED])
         if len(shown) > _MOST_SHOWN:
             shown = f"{shown[: _MOST_SHOWN - 3]}..."
         # pydantic's words, without its explanation of a parser's failure.
