@@ -10,6 +10,8 @@ import sys
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
@@ -20,10 +22,13 @@ import pytest
 from convs2s.api.translator import Translator
 from convs2s.config.decoding import DecodingSettings
 from convs2s.decoding.translate import Translation
+from convs2s.serving.libretranslate import LibreTranslateRequest
+from convs2s.serving.requests import OwnRequest
 from convs2s.serving.server import listen
 from convs2s.serving.settings import ServerSettings
 from tests.contract.pages import fenced
 from tests.support.processes import listening
+from tests.support.refusals import rows
 from tests.support.served import FORM, HEAD, JSON, ModelServer, serving
 
 SEARCH = DecodingSettings(beam=3, minimum_length=2)
@@ -125,6 +130,10 @@ def test_every_setting_reaches_it(sharp: Path) -> None:
 # ---- LibreTranslate's ----
 
 
+DETECTED = {"confidence": 100.0, "language": "en"}
+PARTS = {"Content-Type": 'Multipart/Form-Data; charset=utf-8; boundary="-- b"'}
+
+
 def ask(server: ModelServer, **stated: Any) -> Any:
     request = {"source": "en", "target": "fr", **stated}
     return server.ask("/translate", json.dumps(request).encode()).content
@@ -137,6 +146,7 @@ def test_libretranslates_own_client(
         server.address, "a key"
     )
     one, two, line, _ = (translation.text for translation in expected)
+    assert client.detect("Was nun?") == [DETECTED]
     assert client.languages() == [{"code": "en", "name": "en", "targets": ["fr"]}]
     assert client.translate(LINE, "en", "fr") == line
     text = f"{FIRST}\r\n\n{SECOND}\n"
@@ -157,6 +167,79 @@ def test_several_texts_and_alternatives(
     found = ask(server, q=[FIRST, ""], alternatives=9)
     assert found == {"translatedText": [one[0], ""], "alternatives": [one[1:], []]}
     assert ask(server, q=[]) == {"translatedText": []}
+    for q, detected in ((FIRST, DETECTED), ([FIRST, ""], [DETECTED, DETECTED])):
+        assert ask(server, q=q, source="auto")["detectedLanguage"] == detected
+
+
+def test_html(server: ModelServer, expected: list[Translation]) -> None:
+    one, two, *_ = ([best.text for best in each.n_best] for each in expected)
+    page = f"<p class='a'>{FIRST}</p> <br/>\n{SECOND} <!-- {FIRST} -->"
+    translated = page.replace(f">{FIRST}", f">{one[0]}").replace(SECOND, two[0])
+    second = page.replace(f">{FIRST}", f">{one[1]}").replace(SECOND, two[1])
+    found = ask(server, q=[page, "<hr>"], format="html", alternatives=1)
+    assert found == {
+        "translatedText": [translated, "<hr>"],
+        "alternatives": [[second], []],
+    }
+
+
+# A text, and the same where each part that is translated is in capitals.
+HTML = r"""
+<p>One <b>two</b>.</p> => <p>ONE <b>TWO</b>.</p>
+one => ONE
+<br> => <br>
+1 < 2, a <3 b && c => 1 &lt; 2, A &lt;3 B &amp;&amp; C
+caf&eacute; &lt;b&gt; &amp; => CAF\xc9 &lt;B&gt; &amp;
+<A HREF="a>b" title='c>d'>e</A> => <A HREF="a>b" title='c>d'>E</A>
+<p>\n  one\n  two\t</p>\n => <p>\n  ONE TWO\t</p>\n
+&nbsp;one&#160; two => ONE TWO
+<!-- one <b> -->two<!-- three => <!-- one <b> -->TWO<!-- three
+<script>if (a < b) "</b>"</script>c<style>d => <script>if (a < b) "</b>"</script>C<style>d
+<SCRIPT>a</script >b<scripts>c => <SCRIPT>a</script >B<scripts>C
+<!DOCTYPE html><?xml a?>b</ c>d => <!DOCTYPE html><?xml a?>B</ c>D
+a<b title="c>d => A<b title="c>d
+a<b => A<b
+"""
+
+
+@pytest.mark.parametrize(("page", "translated"), rows(HTML))
+def test_what_of_html_is_translated(page: str, translated: str) -> None:
+    request = LibreTranslateRequest(q=page, source="en", target="fr", format="html")
+    own = request.as_own({"source": "en", "target": "fr"}, 1)
+    translations = []
+    for text in OwnRequest.model_validate(own | {"beam": 1}).texts:
+        best = Translation(
+            1, text, [], [], text.upper(), [], "", [], [], 0, [], None, "fp32"
+        )
+        translations.append(replace(best, n_best=[best]))
+    assert request.answer(translations, "en") == {"translatedText": translated}
+
+
+@pytest.mark.parametrize(
+    "part", ["<!--", "<a '", '<a "', "<script>", "<style", "<", "<a '\"", "&"]
+)
+def test_html_without_ends_is_read_in_linear_time(part: str) -> None:
+    request = LibreTranslateRequest(
+        q=part * 200_000, source="en", target="fr", format="html"
+    )
+    started = time.process_time()
+    request.as_own({"source": "en", "target": "fr"}, 1)
+    assert time.process_time() - started < 10
+
+
+def test_a_form_in_parts(server: ModelServer, expected: list[Translation]) -> None:
+    """As browsers and curl -F send it, with what they may add."""
+    text = f"{FIRST}\r\n\r\n--{SECOND}"
+    values = {"q": text, "source": "en", "target": "fr", "alternatives": "1"}
+    body = "What stands before is ignored.\r\n"
+    for name, value in values.items():
+        body += f"---- b \r\ncontent-disposition: form-data; name={name}"
+        more = '; filename="a.txt"\r\nContent-Type: text/plain' if name == "q" else ""
+        body += f"{more}\r\n\r\n{value}\r\n"
+    body += "---- b--\r\nand what stands after\r\n"
+    content = server.ask("/translate", body.encode(), PARTS).content
+    assert content == ask(server, q=text, alternatives=1)
+    assert server.ask("/detect", body.encode(), PARTS).content == [DETECTED]
 
 
 def test_a_form_may_stand_in_the_address(
@@ -215,6 +298,7 @@ REQUESTS: tuple[dict[str, Any], ...] = (
     {"texts": ["w1"], "baem": 1},
     {"q": ["w1"], "source": "en", "target": "fr", "alternatives": 1, "api_key": ""},
     {"q": "w1", "source": "en", "target": "fr", "format": "html"},
+    {"q": "w1", "source": "en", "target": "fr", "format": "xml"},
     {"q": "w1", "source": "en"},
 )
 
@@ -229,21 +313,31 @@ def test_the_description_is_of_what_is_taken(server: ModelServer) -> None:
     for request in REQUESTS:
         status = server.ask("/translate", json.dumps(request).encode()).status
         assert validator.is_valid(request) == (status == 200), request
-    for path in stated["paths"].keys() - {"/translate"}:
-        assert server.ask(path).status == 200
+    for path, methods in stated["paths"].items():
+        for method in methods:
+            body = None if method == "get" else b'{"q": "w1"}'
+            status = server.ask(path, body).status
+            assert status == (400 if path == "/translate" else 200), path
 
 
 # ---- the command ----
 
+MOST_FILES = 150
 
-@pytest.mark.parametrize("stop", [signal.SIGTERM, signal.SIGINT])
+
+@pytest.mark.parametrize("stop", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_told_to_stop_it_answers_what_it_was_asked(
     sharp: Path, stop: signal.Signals
 ) -> None:
+    """Before that, more clients than it may open files do not disturb it."""
     pytest.importorskip("uvicorn", reason="the extra [serve] is not installed")
     options = "--port 0 --threads 1 --device cpu --request-seconds 1"
     command = [sys.executable, "-m", "convs2s", "serve", str(sharp), *options.split()]
-    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    process = subprocess.Popen(
+        ["/bin/sh", "-c", f'ulimit -n {MOST_FILES}; exec "$@"', "sh", *command],
+        stderr=subprocess.PIPE,
+        text=True,
+    )
     assert process.stderr is not None
     said = process.stderr.readline()
     found = re.search(r"answers at http://127\.0\.0\.1:(\d+)/ until Ctrl-C", said)
@@ -254,6 +348,11 @@ def test_told_to_stop_it_answers_what_it_was_asked(
     with server.connect() as endless:
         endless.sendall(HEAD)
         assert endless.recv(1) == b""
+    with ExitStack() as crowd:
+        clients = [crowd.enter_context(server.connect()) for _ in range(2 * MOST_FILES)]
+        answers = [client.recv(12) for client in clients]
+    # The others were silent, and closed after --request-seconds.
+    assert MOST_FILES < answers.count(b"HTTP/1.1 503") < 2 * MOST_FILES
     with server.connect() as connection:
         connection.sendall(server.request(["w1 w2 w3 w4 w5 w6 w7 w8"] * 64))
         time.sleep(0.2)  # until it has read that

@@ -1,30 +1,43 @@
-"""Which requests are translated together, and what becomes of the others."""
+"""Which sentences are translated together, in which order, and what becomes of the others."""
 
 import asyncio
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
-from threading import get_ident
+from threading import Event, get_ident
 from typing import Any
 
 import pytest
 
+from convs2s.decoding.parallel import StoppedError
 from convs2s.decoding.translate import Translation
-from convs2s.serving.requests import Batches, BusyError
+from convs2s.serving.batches import WORK_PER_SENTENCE, Batches
+from convs2s.serving.requests import BusyError, Sentence
+
+TOGETHER = 4
 
 
 def run(
-    work: Callable[[Batches], Coroutine[Any, Any, None]], most: int = 10
+    work: Callable[[Batches], Coroutine[Any, Any, None]],
+    most: int = 10,
+    clients: int = 100,
 ) -> list[str]:
     """Run some requests beside the translating, and return what was translated together.
 
-    A text is a letter, and its translation the capital; "!" is a fault.
+    A text is a letter, and its translation the capital; "!" is a fault, and "~" takes until it is
+    stopped.
     """
     calls: list[str] = []
 
-    def translate(texts: list[str], beam: int) -> list[Translation]:
+    def translate(
+        sentences: list[tuple[str, list[str]]], stopped: Event, beam: int
+    ) -> list[Translation]:
+        texts = [text for text, _ in sentences]
         calls.append("".join(texts))
         if "!" in texts:
             raise ValueError("a fault")
+        if "~" in texts:
+            assert stopped.wait(60)
+            raise StoppedError
         return [
             Translation(
                 1, one, [], [], one.upper(), [], "", [], [], 0, [], None, "fp32"
@@ -33,7 +46,7 @@ def run(
         ]
 
     async def both() -> None:
-        batches = Batches(translate, most_together=4, most_waiting=most)
+        batches = Batches(translate, TOGETHER, most, lambda: clients)
         asked = asyncio.create_task(work(batches))
         await asyncio.sleep(0)  # what is asked at once waits already
         running = asyncio.create_task(batches.run())
@@ -45,8 +58,14 @@ def run(
     return calls
 
 
-async def ask(batches: Batches, texts: str, beam: int = 5) -> str:
-    found = await batches.translate(list(texts), {"beam": beam})
+async def ask(
+    batches: Batches,
+    texts: str,
+    beam: int = 5,
+    tokens: int = 3,
+) -> str:
+    sentences = [Sentence(text, ["w"] * tokens, tokens * beam) for text in texts]
+    found = await batches.translate(sentences, {"beam": beam})
     return "".join(one.text for one in found)
 
 
@@ -54,8 +73,11 @@ async def ask(batches: Batches, texts: str, beam: int = 5) -> str:
     ("requests", "calls"),
     [
         ([("a", 5), ("b", 5), ("c", 5), ("d", 5), ("e", 5)], ["abcd", "e"]),
-        ([("a", 5), ("b", 1), ("c", 5)], ["ac", "b"]),  # another search
-        ([("a", 5), ("bcde", 5), ("fghij", 5)], ["a", "bcde", "fghij"]),  # never cut
+        ([("a", 5), ("b", 6), ("c", 5)], ["ac", "b"]),  # another search
+        ([("a", 5), ("bcde", 5), ("fghij", 5)], ["abcd", "efgh", "ij"]),
+        # A large request does not hold up the small ones that come after it.
+        ([("abcdefgh", 5), ("x", 5), ("y", 5)], ["xyab", "cdef", "gh"]),
+        ([("abcdef", 5), ("x", 1), ("yz", 2)], ["x", "yz", "abcd", "ef"]),
         ([("a", 5), ("!", 5), ("b", 5)], ["a!b", "a", "!", "b"]),  # fails alone
     ],
 )
@@ -77,16 +99,17 @@ def test_what_is_asked_together_is_translated_together(
 def test_one_thread_translates_all_batches() -> None:
     threads: list[int] = []
 
-    def translate(texts: list[str]) -> list[Any]:
+    def translate(sentences: list[Any], _: Event, beam: int) -> list[Any]:
         threads.append(get_ident())
         # Some work, in which a pool of several threads would start the others.
-        sum(range(200_000))
-        return list(texts)
+        sum(range(40_000 * beam))
+        return list(sentences)
 
     async def work() -> None:
-        batches = Batches(translate, most_together=1, most_waiting=1000)
+        batches = Batches(translate, 1, 1000, clients=lambda: 300)
         running = asyncio.create_task(batches.run())
-        await asyncio.gather(*(batches.translate(["a"], {}) for _ in range(300)))
+        one = [Sentence("a", ["a"], 5)]
+        await asyncio.gather(*(batches.translate(one, {"beam": 5}) for _ in range(300)))
         running.cancel()
 
     asyncio.run(work())
@@ -104,7 +127,94 @@ def test_more_than_may_wait_is_refused_at_once() -> None:
         assert batches.waiting == 6
         await asyncio.gather(*waiting)
 
-    assert run(work, most=8) == ["abc", "abc"]
+    assert run(work, most=8) == ["abca", "bc"]
+
+
+def test_of_too_many_the_largest_is_refused() -> None:
+    async def work(batches: Batches) -> None:
+        large, middle, small = (
+            asyncio.create_task(ask(batches, texts)) for texts in ("abcde", "fgh", "x")
+        )
+        await asyncio.sleep(0)
+        with pytest.raises(BusyError):
+            await ask(batches, "vwxyzvwxyz")  # none is larger
+        with pytest.raises(BusyError, match="8 sentences wait, and 8 is the most"):
+            await large
+        assert (await middle, await small) == ("FGH", "X")
+
+    assert run(work, most=8) == ["xfgh"]
+
+
+def test_a_batch_of_long_sentences_has_fewer() -> None:
+    tokens = TOGETHER * WORK_PER_SENTENCE // 5 // 2  # two make a batch
+
+    async def work(batches: Batches) -> None:
+        asked = [
+            ask(batches, "abc", tokens=tokens),
+            ask(batches, "x", tokens=10 * tokens),  # never smaller than one sentence
+            ask(batches, "y"),
+        ]
+        assert await asyncio.gather(*asked) == ["ABC", "X", "Y"]
+
+    assert run(work) == ["ya", "x", "bc"]
+
+
+def test_a_large_request_is_not_put_off_for_ever() -> None:
+    """Small requests that never end share the model with it."""
+
+    async def work(batches: Batches) -> None:
+        large = asyncio.create_task(ask(batches, "abcdefghij", beam=5))
+        small = 0
+        while not large.done():
+            await asyncio.gather(*(ask(batches, "x", beam=1) for _ in range(8)))
+            small += 8
+        assert 8 <= small <= 400
+
+    run(work, most=100)
+
+
+@pytest.mark.parametrize(("clients", "texts"), [(1, "a"), (2, "ab"), (0, "a")])
+def test_who_cannot_get_company_does_not_wait_for_it(
+    monkeypatch: pytest.MonkeyPatch, clients: int, texts: str
+) -> None:
+    """All clients that are connected have asked. A lull would take an hour."""
+    monkeypatch.setattr("convs2s.serving.batches.LULL_SECONDS", 3600.0)
+    monkeypatch.setattr("convs2s.serving.batches.MOST_SECONDS", 3600.0)
+
+    async def work(batches: Batches) -> None:
+        async with asyncio.timeout(30):
+            await asyncio.gather(*(ask(batches, text) for text in texts))
+
+    assert run(work, clients=clients) == [texts]
+
+
+def test_who_may_get_company_waits_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("convs2s.serving.batches.LULL_SECONDS", 0.3)
+
+    async def work(batches: Batches) -> None:
+        first = asyncio.create_task(ask(batches, "a"))
+        await asyncio.sleep(0.01)
+        await asyncio.gather(first, ask(batches, "b"))
+
+    assert run(work, clients=2) == ["ab"]
+
+
+@pytest.mark.parametrize("leaves", [True, False])
+def test_a_batch_that_nobody_waits_for_is_stopped(leaves: bool) -> None:
+    """All of its clients have left, or the server stops."""
+
+    async def work(batches: Batches) -> None:
+        asked = [asyncio.create_task(ask(batches, one)) for one in "a~"]
+        while not batches.waiting:
+            await asyncio.sleep(0)
+        while batches.waiting:
+            await asyncio.sleep(0)
+        if leaves:
+            for one in asked:
+                one.cancel()
+            assert await ask(batches, "b") == "B"
+
+    assert run(work) == (["a~", "b"] if leaves else ["a~"])
 
 
 @pytest.mark.parametrize(

@@ -9,16 +9,22 @@ from collections.abc import Iterator
 from contextlib import suppress
 from http.client import HTTPResponse
 from pathlib import Path
+from resource import RLIM_INFINITY
 from threading import Event
 from typing import Any
 
 import pytest
+from pydantic import ValidationError
 
 from convs2s.api.translator import Translator
 from convs2s.config.decoding import DecodingSettings
+from convs2s.decoding.parallel import StoppedError
 from convs2s.serving import connections
-from convs2s.serving.settings import is_loopback
+from convs2s.serving.libretranslate import LibreTranslateRequest
+from convs2s.serving.requests import OwnRequest, check_request
+from convs2s.serving.settings import ServerSettings, is_loopback
 from tests.conftest import Terminal
+from tests.support.processes import wait_for
 from tests.support.refusals import refusal, says
 from tests.support.served import FORM, HEAD, JSON, ModelServer, serving
 
@@ -34,6 +40,7 @@ def server(sharp: Path) -> Iterator[ModelServer]:
         most_waiting=80,
         largest_beam=6,
         longest_text=400,
+        most_work=2000,
     ) as running:
         yield running
 
@@ -63,9 +70,16 @@ BODIES: tuple[tuple[object, int, list[str]], ...] = (
         ["attention: too much text"],
     ),
     ({"texts": ["w" * 200_000]}, 413, ["more than 157,696 bytes"]),
+    # The model reads 63 tokens. Dense punctuation has a token for each two bytes.
+    ({"texts": ["w1", "w2 " * 64]}, 413, ["sentence of 64 tokens", "63 is the most"]),
+    ({"texts": [". " * 200]}, 413, ["sentence of 200 tokens", "split it"]),
+    ({"texts": ["w1 " * 60] * 6, "beam": 6}, 413, ["more than 2,000", "smaller beam"]),
+    ({"texts": ["w1"] + [1] * 40_000}, 400, ["texts[1]: expected a valid string"]),
+    ({"w" * 100_000: 1}, 400, ["unknown key 'wwww"]),
     ({"q": "w1", "source": "de", "target": "fr"}, 400, ["'de'", "expected 'en'"]),
     ({"q": "w1", "source": "en", "target": "es"}, 400, ["'es'", "expected 'fr'"]),
-    ({"q": "w1", **LANGUAGES, "format": "html"}, 400, ["format: expected 'text'"]),
+    ({"q": "w1", **LANGUAGES, "format": "xml"}, 400, ["expected 'text' or 'html'"]),
+    ({"q": "<p>w1</p>" * 65, **LANGUAGES, "format": "html"}, 413, ["65 texts"]),
     ({"q": "w1", **LANGUAGES, "alternatives": -1}, 400, ["alternatives: ", "least 0"]),
     (LANGUAGES, 400, ["key 'q' is missing"]),
     ({"q": "w1\n" * 64, **LANGUAGES}, 413, ["65 texts", "64 is the most"]),
@@ -82,6 +96,12 @@ def test_a_bad_request_is_told_why(
     says(answer.content["error"], "request: " if "texts" in repr(body) else "", *words)
 
 
+def part(name: str, value: bytes) -> bytes:
+    head = f'--b\r\nContent-Disposition: form-data; name="{name}"\r\n\r\n'
+    return head.encode() + value + b"\r\n"
+
+
+PARTS = {"Content-Type": "multipart/form-data; boundary=b"}
 FROM_A_PAGE = {**FORM, "Sec-Fetch-Site": "cross-site"}
 OPTIONS = {"Origin": "https://page.example", "Access-Control-Request-Method": "POST"}
 
@@ -102,6 +122,18 @@ OPTIONS = {"Origin": "https://page.example", "Access-Control-Request-Method": "P
         ("POST", "/translate", b"q=\xff", FORM, 400),
         ("POST", "/translate", b"q=1&" * 101, FORM, 400),
         ("POST", "/translate", b"q=w1&q=w2&source=en&target=fr", FORM, 400),
+        ("GET", "/detect", None, {}, 405),
+        ("POST", "/detect", b"{}", JSON, 400),
+        ("POST", "/detect", b"q=w1", {**FORM, "Origin": "null"}, 415),
+        ("POST", "/detect", b"", {**PARTS, "Sec-Fetch-Site": "none"}, 415),
+        ("POST", "/detect", b"", PARTS, 400),
+        ("POST", "/detect", part("q", b"w1"), PARTS, 400),  # without an end
+        ("POST", "/detect", part("q", b"\xff") + b"--b--", PARTS, 400),
+        ("POST", "/detect", part("q", b"") * 2 + b"--b--", PARTS, 400),
+        ("POST", "/detect", part("q" * 2000, b"") + b"--b--", PARTS, 400),
+        ("POST", "/detect", b"--b\r\n\r\n\r\n--b--", PARTS, 400),  # without a name
+        ("POST", "/detect", b"\r\n--b" * 101 + b"--", PARTS, 400),
+        ("POST", "/detect", b"--", {"Content-Type": "multipart/form-data"}, 400),
     ],
 )
 def test_other_requests_are_refused(
@@ -117,6 +149,33 @@ def test_other_requests_are_refused(
     assert answer.content["error"]
 
 
+@pytest.mark.parametrize(
+    "fields",
+    [{"texts": [1] * 1000}, {"q": [1] * 1000, **LANGUAGES}, {"q": [[]] * 1000}],
+)
+def test_of_a_thousand_wrong_texts_one_is_reported(fields: dict[str, Any]) -> None:
+    """The report of each took milliseconds for a thousand, and seconds for a full request."""
+    section = LibreTranslateRequest if "q" in fields else OwnRequest
+    with pytest.raises(ValidationError) as caught:
+        section.model_validate(fields)
+    assert caught.value.error_count() < 5
+
+
+@pytest.mark.parametrize(
+    "text", ["://" + "a:" * 370_000, ":/" * 370_000, "://@" + ":/a:" * 180_000]
+)
+@pytest.mark.parametrize("fields", [{"texts": "{}"}, {"{}": 1}])
+def test_the_message_about_a_large_text_takes_no_time(
+    fields: dict[str, Any], text: str
+) -> None:
+    """A message shows no password, and the search for one took a minute."""
+    wrong = {key.format(text): str(value).format(text) for key, value in fields.items()}
+    started = time.process_time()
+    message = refusal(check_request, wrong, ServerSettings(), DecodingSettings(), "en")
+    assert time.process_time() - started < 5
+    assert len(message) < 2000
+
+
 def test_attention_of_a_model_without_any_is_the_clients_mistake(
     sharp: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -130,7 +189,7 @@ def test_attention_of_a_model_without_any_is_the_clients_mistake(
 def test_a_busy_server_and_one_that_stops_tell_to_come_again(
     server: ModelServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    batches = "convs2s.serving.requests.Batches"
+    batches = "convs2s.serving.batches.Batches"
     monkeypatch.setattr(f"{batches}.waiting", 60)
     answer = server.translate(*["w1"] * 21)
     assert answer.status == 503
@@ -146,7 +205,126 @@ def test_a_busy_server_and_one_that_stops_tell_to_come_again(
     says(answer.content["error"], "the server is shutting down")
 
 
+# ---- what ends a translation ----
+
+
+@pytest.mark.parametrize("ends", ["late", "leaves", "stops"])
+def test_a_translation_that_nobody_waits_for_is_stopped(
+    sharp: Path, monkeypatch: pytest.MonkeyPatch, ends: str
+) -> None:
+    begun = Event()
+    ended = Event()
+
+    def translate_for_ever(
+        _: object, __: object, stopped: Event, **___: object
+    ) -> None:
+        begun.set()
+        if stopped.wait(100):
+            ended.set()
+        raise StoppedError
+
+    monkeypatch.setattr(Translator, "translate_tokens", translate_for_ever)
+    seconds = 0.5 if ends == "late" else 90
+    with serving(sharp, SEARCH, answer_seconds=seconds, stop_seconds=1) as running:
+        asking = running.connect()
+        asking.sendall(running.request(["w1"]))
+        assert begun.wait(60)
+        if ends == "late":
+            assert b"not translated within 0.5 s" in asking.makefile("rb").read()
+        if ends == "leaves":
+            asking.close()
+        if ends != "stops":
+            assert ended.wait(60)
+        stopping = time.monotonic()
+    assert ended.is_set()
+    # Of the second more than --stop-seconds, the rest is for a machine that is busy.
+    assert time.monotonic() - stopping < 30
+    if ends == "stops":
+        assert b"shutting down" in asking.makefile("rb").read()
+    asking.close()
+
+
+def test_the_search_for_a_long_sentence_can_be_stopped(
+    sharp: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class SetAfterThree(Event):
+        asked = 0
+
+        def is_set(self) -> bool:
+            self.asked += 1
+            return self.asked > 3
+
+    monkeypatch.setattr("convs2s.decoding.search.LONGEST_ALONE", 8)
+    translator = Translator.load(sharp, device="cpu", threads=1)
+    long, short = "w1 w2 w3 " * 3, "w1 w2 w3"
+    stopped = SetAfterThree()
+    with pytest.raises(StoppedError):
+        translator.translate_tokens([(long, translator.tokens(long))], stopped)
+    assert stopped.asked == 5  # of three steps, before the fourth, and at the end
+    for count, text in ((1, short), (2, f"{short} {short}")):
+        tokens = translator.tokens(text)
+        (found,) = translator.translate_tokens([(text, tokens)], Event())
+        assert found.text == translator.translate([text])[0].text, count
+
+
 # ---- what a client does ----
+
+
+FRAMINGS = {
+    "both": b"HTTP/1.1\r\nTransfer-Encoding: chunked\r\nContent-Length: 5\r\n",
+    "both, the other way": b"HTTP/1.1\r\nContent-Length: 5\r\nTransfer-Encoding: Chunked\r\n",
+    "chunks of HTTP/1.0": b"HTTP/1.0\r\nTransfer-Encoding: chunked\r\n",
+    "two lengths": b"HTTP/1.1\r\nContent-Length: 5\r\nContent-Length: 6\r\n",
+    "two encodings": b"HTTP/1.1\r\nTransfer-Encoding: gzip, chunked\r\n",
+}
+
+
+@pytest.mark.parametrize("framing", FRAMINGS)
+@pytest.mark.parametrize("path", [b"/translate", b"/nowhere"])
+def test_two_ends_of_a_body_are_refused(
+    server: ModelServer, framing: str, path: bytes
+) -> None:
+    """What follows may be a second request to a proxy, and is none to the server."""
+    second = GET % (b"/health", b"")
+    with server.connect() as connection:
+        head = b"POST %s %sHost: 127.0.0.1\r\nContent-Type: application/json\r\n\r\n"
+        connection.sendall(head % (path, FRAMINGS[framing]) + b"0\r\n\r\n" + second)
+        answer = connection.makefile("rb").read()
+    assert answer.startswith((b"HTTP/1.1 400", b"HTTP/1.1 501"))
+    assert b"connection: close" in answer.lower()
+    assert answer.count(b"HTTP/1.1") == 1
+
+
+def test_more_connections_than_may_be_open_are_told(
+    sharp: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with serving(sharp, SEARCH, most_texts=2, most_waiting=2) as running:
+        silent = [running.connect() for _ in range(4)]
+        assert running.ask("/health").status == 503
+        with running.connect() as one_more:
+            answer = one_more.makefile("rb").read()
+        assert answer.startswith(b"HTTP/1.1 503 Service Unavailable\r\n")
+        assert b"too many connections" in answer
+        silent.pop().close()
+        wait_for(lambda: running.ask("/health").status == 200)
+        for connection in silent:
+            connection.close()
+
+
+@pytest.mark.parametrize(
+    ("allowed", "most"), [(1024, 160), (RLIM_INFINITY, 160), (250, 100), (100, 0)]
+)
+def test_connections_leave_files_to_the_process(
+    monkeypatch: pytest.MonkeyPatch, allowed: int, most: int
+) -> None:
+    server = pytest.importorskip("convs2s.serving.server")
+    monkeypatch.setattr("resource.getrlimit", lambda _: (allowed, allowed))
+    if not most:
+        says(refusal(server.most_connections, 80), "`ulimit -n` is 100", "raise it")
+    elif most == 160:
+        assert server.most_connections(80) == 160
+    else:
+        assert 0 < server.most_connections(80) < 250 - 32
 
 
 def test_no_http_at_all(server: ModelServer) -> None:
@@ -243,7 +421,7 @@ def test_who_closes_the_connection_is_forgotten(
         finally:
             ended.set()
 
-    monkeypatch.setattr("convs2s.serving.requests.Batches.translate", never_done)
+    monkeypatch.setattr("convs2s.serving.batches.Batches.translate", never_done)
     with server.connect() as leaving:
         leaving.sendall(server.request(["w1"]))
     assert ended.wait(60)

@@ -76,21 +76,15 @@ def serving(
     model: Path, search: DecodingSettings, **stated: Any
 ) -> Iterator[ModelServer]:
     """Serve a model until the block ends; without the extra that it needs the test is skipped."""
-    uvicorn = pytest.importorskip(
-        "uvicorn", reason="the extra [serve] is not installed"
-    )
+    pytest.importorskip("uvicorn", reason="the extra [serve] is not installed")
     from convs2s.api.translator import Translator
-    from convs2s.serving.application import application
-    from convs2s.serving.connections import Connection
+    from convs2s.serving.server import web_server
 
-    translator = Translator.load(model, device="cpu")
-    settings = ServerSettings(**stated)
-    app = application(translator, search, settings)
+    server = web_server(
+        Translator.load(model, device="cpu"), search, ServerSettings(**stated)
+    )
+    server.config.timeout_keep_alive = 1
     listening = socket.create_server(("127.0.0.1", 0))
-    http = type("Connection", (Connection,), {"head_seconds": settings.request_seconds})
-    options = {"http": http, "ws": "none", "lifespan": "on", "log_config": None}
-    options["timeout_keep_alive"] = 1
-    server = uvicorn.Server(uvicorn.Config(app, **options))
     thread = threading.Thread(target=server.run, args=([listening],))
     port = listening.getsockname()[1]
     thread.start()

@@ -7,9 +7,11 @@ import asyncio
 import sys
 import time
 import traceback
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from functools import partial
+from typing import TypeVar
 from urllib.parse import urlsplit
 
 import prometheus_client as prometheus
@@ -19,21 +21,34 @@ from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from convs2s.api.translator import OF_A_MODEL, Translator
 from convs2s.config.decoding import DecodingSettings
 from convs2s.config.messages import validated
-from convs2s.decoding.split_lines import SplitLines
 from convs2s.decoding.translate import Translation
 from convs2s.errors import UserError
 from convs2s.pages.render import asset, policy_digest, render_page, script
-from convs2s.serving.libretranslate import KEYS, LibreTranslateRequest, read_form
+from convs2s.serving.batches import Batches
+from convs2s.serving.libretranslate import (
+    FORM,
+    FORMS,
+    KEYS,
+    DetectRequest,
+    LibreTranslateRequest,
+    detected,
+    read_form,
+)
 from convs2s.serving.requests import (
-    Batches,
+    BusyError,
+    LateError,
+    MediaTypeError,
     RefusedError,
     RequestOptions,
+    Sentence,
     check_request,
     check_search,
+    check_work,
     read_body,
     read_json,
 )
@@ -42,7 +57,13 @@ from convs2s.serving.settings import ServerSettings, is_loopback
 GONE = 499
 """Status in the metrics if the client closed the connection before the answer."""
 
-FORM = "application/x-www-form-urlencoded"
+AT_ONCE_BYTES = 1024
+"""Number of bytes up to which a request is read by the event loop itself.
+
+A larger one is read by another thread, because splitting a text of 2,000 bytes into tokens may
+take a tenth of a second. A small one takes less time than the change of threads.
+"""
+
 HTML = "text/html; charset=utf-8"
 
 HEADERS = {
@@ -53,16 +74,20 @@ HEADERS = {
 
 Handler = Callable[[Request], Awaitable[Response]]
 
+Returned = TypeVar("Returned")
+
 
 def application(
     translator: Translator,
     search: DecodingSettings,
     settings: ServerSettings,
+    connections: Collection[object],
 ) -> Starlette:
     """Return the web application that translates with a model.
 
     ``search`` has the defaults of requests. A request may state other values, within the limits of
-    ``settings``. Requests are translated during the application's lifespan.
+    ``settings``. Requests are translated during the application's lifespan. ``connections`` always
+    has the connections that are open at the moment.
 
     Raises:
         UserError: ``search`` exceeds the limits, or needs attention and no model has any.
@@ -70,7 +95,9 @@ def application(
     check_search(search, settings)
     # Translate an empty list, which checks the search settings before the first request comes.
     translator.translate([], **search.model_dump(exclude=OF_A_MODEL))
-    handlers = _Handlers(translator, search, settings)
+    longest = min(settings.longest_sentence, translator.most_tokens)
+    settings = settings.model_copy(update={"longest_sentence": longest})
+    handlers = _Handlers(translator, search, settings, connections)
     app = Starlette(
         routes=handlers.routes(),
         lifespan=handlers.translating,
@@ -83,7 +110,35 @@ def application(
             allow_methods=["GET", "POST"],
             allow_headers=["Content-Type"],
         )
+    app.add_middleware(_OneFraming)
     return app
+
+
+class _OneFraming:
+    """Refuses a request that states the end of its body in two ways, and closes the connection.
+
+    A proxy may take the other way, and then what follows for another request (request smuggling,
+    RFC 9112, section 6.3).
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        app = self._app
+        if scope["type"] == "http":
+            names = {name for name, _ in scope["headers"]}
+            is_chunked = b"transfer-encoding" in names
+            if is_chunked and (
+                b"content-length" in names or scope["http_version"] == "1.0"
+            ):
+                app = _fault(
+                    400,
+                    "request: Transfer-Encoding with Content-Length, or in HTTP/1.0: state only "
+                    "Content-Length",
+                    {**HEADERS, "Connection": "close"},
+                )
+        await app(scope, receive, send)
 
 
 class _Handlers:
@@ -92,13 +147,18 @@ class _Handlers:
         translator: Translator,
         search: DecodingSettings,
         settings: ServerSettings,
+        connections: Collection[object],
     ) -> None:
         self._translator = translator
         self._search = search
         self._settings = settings
         self._batches = Batches(
-            translator.translate, search.batch_sentences, settings.most_waiting
+            translator.translate_tokens,
+            search.batch_sentences,
+            settings.most_waiting,
+            clients=partial(len, connections),
         )
+        self._reader = ThreadPoolExecutor(1, "read")
         self._languages = translator.languages
         self._registry = prometheus.CollectorRegistry()
         counter = partial(prometheus.Counter, registry=self._registry)
@@ -128,14 +188,17 @@ class _Handlers:
             "/health": self.health,
             "/metrics": self.metrics,
             "/translate": self.translate,
+            "/detect": self.detect,
         }
 
     @asynccontextmanager
     async def translating(self, _: Starlette) -> AsyncIterator[None]:
         """Translate requests while the block runs."""
-        running = asyncio.create_task(self._batches.run())
-        yield
-        running.cancel()
+        with self._reader:
+            running = asyncio.create_task(self._batches.run())
+            yield
+            running.cancel()
+            await asyncio.wait([running])
 
     def routes(self) -> list[Route]:
         """Return the routes: each path with its method and its handler."""
@@ -176,7 +239,8 @@ class _Handlers:
             self._requests.labels(path, response.status_code).inc()
             return response
 
-        return Route(path, counted, methods=["POST" if path == "/translate" else "GET"])
+        takes_body = path in ("/translate", "/detect")
+        return Route(path, counted, methods=["POST" if takes_body else "GET"])
 
     async def _answer(self, request: Request, handler: Response | Handler) -> Response:
         """Return the answer of a handler, or a JSON error if the handler raises an exception.
@@ -201,7 +265,7 @@ class _Handlers:
         try:
             return await handler(request)
         except RefusedError as error:
-            return _fault(error.status, str(error))
+            return _fault(error.status, str(error), error.headers)
         except UserError as error:
             return _fault(400, str(error))
         except ClientDisconnect:
@@ -251,44 +315,40 @@ class _Handlers:
 
         The request is JSON or a form, in this server's format or in that of LibreTranslate.
         """
-        # Some clients put their form into the query string.
-        query: bytes = request.scope["query_string"]
-        headers = request.headers
-        content_type = headers.get("content-type", FORM if query else "")
-        kind = content_type.partition(";")[0].strip().lower()
-        # A page of any site can make a browser send forms and plain text to any server. A browser
-        # states one of these headers, so its forms are refused. Before it sends JSON for another
-        # site, a browser asks the server (CORS).
-        is_form = kind == FORM and not {"origin", "sec-fetch-site"} & set(headers)
-        if kind != "application/json" and not is_form:
-            return _fault(
-                415, "request: expected the header Content-Type: application/json"
-            )
-        settings = self._settings
-        # In JSON, a byte of text may be written in six bytes, such as \u0041.
-        most = 6 * settings.longest_text * settings.most_texts + 4096
-        try:
-            async with asyncio.timeout(settings.request_seconds):
-                body = await read_body(request.stream(), most)
-        except TimeoutError:
-            message = f"request: not complete within {settings.request_seconds:g} s"
-            return _fault(408, message, {"Connection": "close"})
-        fields = read_form(body or query) if is_form else read_json(body)
+        fields, size = await self._read(request)
         libretranslate_request = None
         if KEYS & fields.keys():
             libretranslate_request = validated(LibreTranslateRequest, fields, "request")
-            fields = libretranslate_request.as_own(
-                self._languages, self._search.most_n_best
+            fields = await self._apart(
+                size,
+                libretranslate_request.as_own,
+                self._languages,
+                self._search.most_n_best,
             )
-        lines, options = check_request(
-            fields, settings, self._search, self._languages["source"]
+        lines, beam, options = await self._apart(
+            size,
+            check_request,
+            fields,
+            self._settings,
+            self._search,
+            self._languages["source"],
         )
         if options["attention"] and not self._translator.attends:
             raise UserError(
                 "request: attention: no model of this server has attention; leave this key out"
             )
+        texts = [text for _, text in lines.sentences]
+        sentences = await self._prepare(texts, beam, size)
         try:
-            translations = await self._await_translations(request, lines, options)
+            async with asyncio.timeout(self._settings.answer_seconds):
+                translations = await self._await_translations(
+                    request, sentences, options
+                )
+        except TimeoutError:
+            raise BusyError(
+                f"request: not translated within {self._settings.answer_seconds:g} s: send fewer "
+                "sentences at a time, or ask again later"
+            ) from None
         except RefusedError:
             # Such as a BusyError, which _answer returns with its own status.
             raise
@@ -297,9 +357,12 @@ class _Handlers:
             # this clause, _answer would return it with status 400.
             print(f"convs2s serve: {error}", file=sys.stderr)
             return _fault(500, str(error))
-        self._sentences.inc(len(lines.sentences))
+        self._sentences.inc(len(sentences))
+        translations = lines.joined(translations)
         if libretranslate_request:
-            return JSONResponse(libretranslate_request.answer(translations))
+            return JSONResponse(
+                libretranslate_request.answer(translations, self._languages["source"])
+            )
         rows = []
         for translation in translations:
             row = translation.as_json()
@@ -309,13 +372,90 @@ class _Handlers:
             rows.append(row)
         return JSONResponse({"translations": rows})
 
+    async def detect(self, request: Request) -> Response:
+        """Answer LibreTranslate's question for the language of a text: the one that is read."""
+        fields, _ = await self._read(request)
+        validated(DetectRequest, fields, "request")
+        return JSONResponse([detected(self._languages["source"])])
+
+    async def _read(self, request: Request) -> tuple[dict[str, object], int]:
+        """Return the fields of a request's body, and their size in bytes.
+
+        Raises:
+            RefusedError: the body is of another kind, too large or too slow.
+            UserError: it is not what its kind says.
+        """
+        # Some clients put their form into the query string.
+        query: bytes = request.scope["query_string"]
+        headers = request.headers
+        content_type = headers.get("content-type", FORM if query else "")
+        kind = content_type.partition(";")[0].strip().lower()
+        # A page of any site can make a browser send forms and plain text to any server. A browser
+        # states one of these headers, so its forms are refused. Before it sends JSON for another
+        # site, a browser asks the server (CORS).
+        is_form = kind in FORMS and not {"origin", "sec-fetch-site"} & set(headers)
+        if kind != "application/json" and not is_form:
+            raise MediaTypeError(
+                "request: expected the header Content-Type: application/json"
+            )
+        settings = self._settings
+        # In JSON, a byte of text may be written in six bytes, such as \u0041.
+        most = 6 * settings.longest_text * settings.most_texts + 4096
+        try:
+            async with asyncio.timeout(settings.request_seconds):
+                body = await read_body(request.stream(), most)
+        except TimeoutError:
+            raise LateError(
+                f"request: not complete within {settings.request_seconds:g} s"
+            ) from None
+        if not is_form:
+            return await self._apart(len(body), read_json, body), len(body)
+        form = body or query
+        fields = await self._apart(len(form), read_form, form, content_type)
+        return fields, len(form)
+
+    async def _apart(
+        self,
+        size: int,
+        function: Callable[..., Returned],
+        *arguments: object,
+    ) -> Returned:
+        """Call a function on a request of ``size`` bytes; if it is large, in another thread."""
+        if size <= AT_ONCE_BYTES:
+            return function(*arguments)
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._reader, partial(function, *arguments))
+
+    async def _prepare(
+        self,
+        texts: list[str],
+        beam: int,
+        size: int,
+    ) -> list[Sentence]:
+        """Return the sentences of a request of ``size`` bytes with their tokens.
+
+        Each is a call of its own, so that the thread reads several large requests in turn.
+
+        Raises:
+            TooLargeError: a sentence has too many tokens, or all have too many for the beam.
+        """
+        total = 0
+        sentences = []
+        for text in texts:
+            tokens = await self._apart(size, self._translator.tokens, text)
+            sentence = Sentence(text, tokens, max(1, len(tokens)) * beam)
+            total += sentence.work
+            check_work(sentence, total, self._settings)
+            sentences.append(sentence)
+        return sentences
+
     async def _await_translations(
         self,
         request: Request,
-        lines: SplitLines,
+        sentences: list[Sentence],
         options: RequestOptions,
     ) -> list[Translation]:
-        """Return the translations of a request.
+        """Return the translations of a request's sentences.
 
         If the client closes the connection, take the request out of the queue.
 
@@ -327,8 +467,7 @@ class _Handlers:
             while (await request.receive())["type"] != "http.disconnect":
                 pass
 
-        texts = [sentence for _, sentence in lines.sentences]
-        translating = asyncio.create_task(self._batches.translate(texts, options))
+        translating = asyncio.create_task(self._batches.translate(sentences, options))
         leaving = asyncio.create_task(client_leaves())
         try:
             await asyncio.wait(
@@ -336,7 +475,7 @@ class _Handlers:
             )
             if not translating.done():
                 raise ClientDisconnect
-            return lines.joined(translating.result())
+            return translating.result()
         finally:
             translating.cancel()
             leaving.cancel()
@@ -345,6 +484,6 @@ class _Handlers:
 def _fault(
     status: int,
     message: str,
-    headers: dict[str, str] | None = None,
+    headers: Mapping[str, str] | None = None,
 ) -> JSONResponse:
     return JSONResponse({"error": message}, status, headers)

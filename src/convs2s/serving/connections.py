@@ -12,6 +12,8 @@ PROBE_SECONDS = 0.5
 ANSWER_SECONDS = 300.0
 """Time for reading an answer. Then the connection is aborted."""
 
+BUSY = b"too many connections are open: ask again in a moment"
+
 
 class Connection(H11Protocol):
     """uvicorn's connection, with time limits for the head of a request and for reading the answer.
@@ -21,19 +23,46 @@ class Connection(H11Protocol):
     request is limited by the application.
     """
 
+    # A subclass defines these three, because uvicorn makes connections from a class without
+    # arguments of ours.
     head_seconds: float
     """Seconds in which a client must have sent the head of a request.
 
-    They begin with the connection, and with the first byte of each further request. A subclass
-    defines the value, because uvicorn makes connections from a class without arguments of ours.
+    They begin with the connection, and with the first byte of each further request.
     """
+    most_connections: int
+    """Maximum number of open connections."""
+    open_connections: set["Connection"]
+    """All open connections of the server."""
 
     _timer: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Start the time limit for the head of the first request."""
+        """Start the time limit for the head of the first request.
+
+        If there are too many connections, close this one at once: uvicorn's own limit waits for the
+        request, and a client that sends none would keep its file descriptor.
+        """
         super().connection_made(transport)
-        self._limit(self.head_seconds, self.timeout_keep_alive_handler)
+        self.open_connections.add(self)
+        if len(self.open_connections) > self.most_connections:
+            self._refuse()
+        else:
+            self._limit(self.head_seconds, self.timeout_keep_alive_handler)
+
+    def _refuse(self) -> None:
+        """Answer with 503, whatever the request may be, and close the connection."""
+        headers = [
+            ("Content-Type", "text/plain; charset=utf-8"),
+            ("Content-Length", str(len(BUSY))),
+            ("Connection", "close"),
+        ]
+        response = h11.Response(
+            status_code=503, headers=headers, reason=b"Service Unavailable"
+        )
+        for event in (response, h11.Data(data=BUSY), h11.EndOfMessage()):
+            self.transport.write(self.conn.send(event))
+        self.transport.close()
 
     def data_received(self, data: bytes) -> None:
         """Start the time limit with a request's first byte, and end it with its head."""
@@ -62,6 +91,7 @@ class Connection(H11Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """End the time limit, if there is one."""
         self._end_limit()
+        self.open_connections.discard(self)
         super().connection_lost(exc)
 
     def eof_received(self) -> bool:  # type: ignore[override]

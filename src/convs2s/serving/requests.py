@@ -1,25 +1,17 @@
-"""Read requests, check their limits, and translate them in batches from a queue.
+"""Read requests and check their limits."""
 
-Requests with the same options leave the queue as one batch. One thread, which is not that of the
-event loop, translates all batches.
-"""
-
-import asyncio
 import json
-import time
-from collections import deque
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
-from functools import partial
-from itertools import chain, islice
+from collections.abc import AsyncIterator, Mapping
+from types import MappingProxyType
+from typing import Annotated, NamedTuple
+
+from pydantic import Field
 
 from convs2s.api.translator import OF_A_MODEL, check_texts
 from convs2s.config.decoding import DecodingSettings
 from convs2s.config.messages import validated
 from convs2s.config.section import PositiveInt, Section
 from convs2s.decoding.split_lines import SplitLines
-from convs2s.decoding.translate import Translation
 from convs2s.errors import UserError, failures_of_file
 from convs2s.serving.settings import ServerSettings
 
@@ -29,25 +21,31 @@ DRAINED_BYTES = 16 << 20
 A client that sends its whole request before it reads would otherwise not get the answer.
 """
 
-LULL_SECONDS = 0.005
-LULL_SHARE = 0.02
-"""A batch begins after a lull, which is a time without a new request.
+Texts = Annotated[list[str], Field(fail_fast=True)]
+"""A list of texts, of which only the first wrong item is reported.
 
-The lull lasts ``LULL_SECONDS``, or ``LULL_SHARE`` of the time of the previous batch if that is
-longer. Clients that were answered together send their next requests together, and these should
-become one batch again.
+A message about each of some hundred thousand wrong items took pydantic seconds.
 """
-
-MOST_SECONDS = 0.05
-MOST_SHARE = 0.1
-"""A batch waits for a lull at most ``MOST_SECONDS``, or ``MOST_SHARE`` of the time of the previous
-batch if that is longer."""
 
 
 class RefusedError(UserError):
     """A request that the server refuses to translate, with the HTTP ``status`` of the answer."""
 
     status: int
+    headers: Mapping[str, str] = MappingProxyType({})
+
+
+class MediaTypeError(RefusedError):
+    """The body of a request is of another kind than those that the server takes."""
+
+    status = 415
+
+
+class LateError(RefusedError):
+    """A request did not arrive in time. Its connection is closed, as its rest may still come."""
+
+    status = 408
+    headers = MappingProxyType({"Connection": "close"})
 
 
 class TooLargeError(RefusedError):
@@ -57,24 +55,42 @@ class TooLargeError(RefusedError):
 
 
 class BusyError(RefusedError):
-    """Too many sentences wait already. The client may send the request again later."""
+    """There is too much to translate at the moment. The client may ask again later."""
 
     status = 503
 
 
-class _Request(Section):
-    texts: list[str]  # raw texts, each on one line
+RequestOptions = Mapping[str, object]
+"""The keyword arguments of `Translator.translate_tokens` for a request.
+
+Requests with equal options are translated in the same batch.
+"""
+
+
+class CheckedRequest(NamedTuple):
+    """What a request wants translated, and how."""
+
+    lines: SplitLines
+    beam: int
+    options: RequestOptions
+
+
+class Sentence(NamedTuple):
+    """A sentence for the search, whose ``work`` is the number of its tokens times the beam."""
+
+    text: str
+    tokens: list[str]
+    work: int
+
+
+class OwnRequest(Section):
+    """A request in this server's own format."""
+
+    texts: Texts  # raw texts, each on one line
     beam: PositiveInt  # hypotheses kept at each step
     n_best: PositiveInt = 1  # number of hypotheses in each translation
     attention: bool = False  # whether each translation has its attention
     split_sentences: bool = True  # whether each sentence is translated by itself
-
-
-RequestOptions = Mapping[str, object]
-"""The keyword arguments of `Translator.translate` for a request.
-
-Requests with equal options are translated in the same batch.
-"""
 
 
 def check_search(search: DecodingSettings, settings: ServerSettings) -> None:
@@ -137,7 +153,7 @@ def check_request(
     settings: ServerSettings,
     search: DecodingSettings,
     language: str,
-) -> tuple[SplitLines, RequestOptions]:
+) -> CheckedRequest:
     """Return the sentences of a request and the options to translate them with.
 
     ``fields`` are the keys of the request. ``search`` has the values of other search settings. The
@@ -148,7 +164,7 @@ def check_request(
         TooLargeError: the request exceeds a limit of ``settings``.
         UserError: the request has unknown keys, or values of another kind or out of bounds.
     """
-    request = validated(_Request, {"beam": search.beam, **fields}, "request")
+    request = validated(OwnRequest, {"beam": search.beam, **fields}, "request")
     if request.beam > settings.largest_beam:
         raise UserError(f"request: beam: expected at most {settings.largest_beam}")
     search = search.model_copy(update={"beam": request.beam})
@@ -183,139 +199,30 @@ def check_request(
             "send them in several requests"
         )
     results = {"n_best": request.n_best, "attention": request.attention}
-    return lines, search.model_dump(exclude=OF_A_MODEL) | results
+    options = search.model_dump(exclude=OF_A_MODEL) | results
+    return CheckedRequest(lines, request.beam, options)
 
 
-@dataclass(frozen=True)
-class _Job:
-    texts: Sequence[str]
-    options: RequestOptions
-    result: "asyncio.Future[list[Translation]]"  # cancelled if the client has gone
+def check_work(
+    sentence: Sentence,
+    total: int,
+    settings: ServerSettings,
+) -> None:
+    """Check the limits on the search for a sentence.
 
+    ``total`` is the work for all sentences of its request up to this one.
 
-class Batches:
-    """The queue of one model, from which waiting requests are translated in batches.
-
-    ``translate`` puts a request into the queue, and ``run`` answers it. Both run in the event loop
-    of the server; only the model itself runs in another thread.
+    Raises:
+        TooLargeError: the sentence has too many tokens, or the work is too much.
     """
-
-    def __init__(
-        self,
-        translate: Callable[..., list[Translation]],
-        most_together: int,
-        most_waiting: int,
-    ) -> None:
-        """Make an empty queue.
-
-        Args:
-            translate: `Translator.translate`; one other thread calls it, for one batch at a time.
-            most_together: maximum number of sentences in a batch; a request with more sentences is
-                a batch of its own.
-            most_waiting: maximum number of sentences in the queue.
-        """
-        self._translate = translate
-        self._most_together = most_together
-        self._most_waiting = most_waiting
-        self._jobs: deque[_Job] = deque()
-        self._arrived = asyncio.Event()
-        # `asyncio.to_thread` would use several threads in turn.
-        self._thread = ThreadPoolExecutor(1, "translate")
-        self._seconds_of_last_batch = 0.0
-
-    @property
-    def waiting(self) -> int:
-        """Number of sentences in the queue, without those that are being translated."""
-        return sum(len(job.texts) for job in self._jobs)
-
-    async def translate(
-        self, texts: Sequence[str], options: RequestOptions
-    ) -> list[Translation]:
-        """Put a request into the queue, and return its translations when they are made.
-
-        If this coroutine is cancelled, the request leaves the queue.
-
-        Raises:
-            BusyError: too many sentences wait already.
-        """
-        if self.waiting + len(texts) > self._most_waiting:
-            raise BusyError(
-                f"the server is busy: {self.waiting} sentences wait, and {self._most_waiting} is "
-                "the most: ask again in a moment"
-            )
-        job = _Job(texts, options, asyncio.get_running_loop().create_future())
-        self._jobs.append(job)
-        self._arrived.set()
-        try:
-            return await job.result
-        finally:
-            if job in self._jobs:
-                self._jobs.remove(job)
-
-    async def run(self) -> None:
-        """Translate the requests in the queue, batch after batch, until cancelled."""
-        with self._thread:
-            while True:
-                await self._arrived.wait()
-                await self._wait_for_more()
-                if not self._jobs:
-                    self._arrived.clear()
-                    continue
-                started = time.monotonic()
-                await self._answer(self._take())
-                self._seconds_of_last_batch = time.monotonic() - started
-
-    async def _wait_for_more(self) -> None:
-        """Wait until a lull has passed, the batch is full, or the time is up."""
-        lull = max(LULL_SECONDS, LULL_SHARE * self._seconds_of_last_batch)
-        most = max(MOST_SECONDS, MOST_SHARE * self._seconds_of_last_batch)
-        end = time.monotonic() + most
-        waiting_before = 0
-        while (
-            waiting_before < self.waiting < self._most_together
-            and time.monotonic() < end
-        ):
-            waiting_before = self.waiting
-            await asyncio.sleep(lull)
-
-    def _take(self) -> list[_Job]:
-        """Remove the requests of the next batch from the queue and return them in their order.
-
-        They are the first request, whatever its size, and all later ones with the same options that
-        still fit.
-        """
-        first = self._jobs.popleft()
-        taken = [first]
-        room = self._most_together - len(first.texts)
-        for job in list(self._jobs):
-            if job.options == first.options and len(job.texts) <= room:
-                taken.append(job)
-                self._jobs.remove(job)
-                room -= len(job.texts)
-        return taken
-
-    async def _answer(self, jobs: Sequence[_Job]) -> None:
-        """Translate requests together and set their results.
-
-        If that fails, translate each request alone, so that only the faulty one fails.
-        """
-        texts = list(chain.from_iterable(job.texts for job in jobs))
-        translate_all = partial(self._translate, texts, **jobs[0].options)
-        try:
-            translations = await asyncio.get_running_loop().run_in_executor(
-                self._thread, translate_all
-            )
-        except Exception as error:
-            for job in jobs:
-                if job.result.done():
-                    continue
-                if len(jobs) > 1:
-                    await self._answer([job])
-                else:
-                    job.result.set_exception(error)
-            return
-        rest = iter(translations)
-        for job in jobs:
-            result = list(islice(rest, len(job.texts)))
-            if not job.result.done():
-                job.result.set_result(result)
+    tokens = len(sentence.tokens)
+    if tokens > settings.longest_sentence:
+        raise TooLargeError(
+            f"request: a sentence of {tokens:,} tokens, and {settings.longest_sentence:,} is the "
+            f"most: split it: {sentence.text[:40]}..."
+        )
+    if total > settings.most_work:
+        raise TooLargeError(
+            f"request: its tokens times the beam are more than {settings.most_work:,}: send fewer "
+            "sentences at a time, or a smaller beam"
+        )

@@ -1,5 +1,6 @@
 """The server process: it loads a model, listens at an address, and answers until it is stopped."""
 
+import resource
 import signal
 import socket
 import sys
@@ -21,6 +22,15 @@ CONNECTIONS_PER_SENTENCE = 2
 A client with a further connection is told that the server is busy.
 """
 
+ACCEPTED_AT_ONCE = 16
+"""Maximum number of connections that the event loop accepts at a time."""
+
+SPARE_FILES = 32
+"""Number of file descriptors that connections leave to the rest of the process."""
+
+BACKLOG = 1024
+"""Number of connections that the kernel keeps until they are accepted."""
+
 IDLE_SECONDS = 15
 """Time after which a connection without a further request is closed."""
 
@@ -34,7 +44,7 @@ def serve(
     threads: int,
     pretokenized: bool,
 ) -> None:
-    """Answer requests until the process gets SIGTERM or SIGINT, then finish the running ones.
+    """Answer requests until the process gets SIGTERM, SIGINT or SIGHUP; finish the running ones.
 
     The address is taken before the model is loaded, so that a port in use is reported at once.
 
@@ -51,7 +61,7 @@ def serve(
         )
         if pretokenized:  # only raw text can be split into sentences
             settings = settings.model_copy(update={"split_sentences": False})
-        app = application(translator, search, settings)
+        server = web_server(translator, search, settings)
         host = f"[{settings.host}]" if ":" in settings.host else settings.host
         if not is_loopback(settings.host):
             print(
@@ -64,11 +74,58 @@ def serve(
             f"convs2s serve: {translator!r} answers at {address} until Ctrl-C",
             file=sys.stderr,
         )
-        configuration = uvicorn.Config(
+        # After all requests are answered, uvicorn raises again the signal that stopped it. Without
+        # these handlers the signal would end this process before it prints its last line.
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, lambda *_: None)
+
+        def stop(*_: object) -> None:
+            server.should_exit = True
+
+        # The terminal was closed. uvicorn has no handler for this. nohup makes it ignored.
+        if signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:
+            signal.signal(signal.SIGHUP, stop)
+        server.run([listening])
+    print("convs2s serve: stopped", file=sys.stderr)
+
+
+class Server(uvicorn.Server):
+    """uvicorn's server, which accepts a few connections at a time.
+
+    asyncio accepts up to ``backlog`` connections before any code of a connection runs, so that many
+    clients at once could take all file descriptors. Therefore ``backlog`` is small, while the
+    kernel keeps more connections.
+    """
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Start to accept connections at sockets that listen."""
+        await super().startup(sockets)
+        for listener in sockets or ():
+            listener.listen(BACKLOG)
+
+
+def web_server(
+    translator: Translator,
+    search: DecodingSettings,
+    settings: ServerSettings,
+) -> Server:
+    """Return the server of a model, which does not run yet; its arguments are as in `application`.
+
+    Raises:
+        UserError: ``search`` and ``settings`` do not fit the model or each other, or this process
+            may open too few files.
+    """
+    connections = set[Connection]()
+    app = application(translator, search, settings, connections)
+    attributes = {
+        "head_seconds": settings.request_seconds,
+        "most_connections": most_connections(settings.most_waiting),
+        "open_connections": connections,
+    }
+    return Server(
+        uvicorn.Config(
             app,
-            http=type(
-                "Connection", (Connection,), {"head_seconds": settings.request_seconds}
-            ),
+            http=type("Connection", (Connection,), attributes),
             ws="none",
             lifespan="on",
             log_config=None,
@@ -77,15 +134,32 @@ def serve(
             proxy_headers=False,
             timeout_keep_alive=IDLE_SECONDS,
             timeout_graceful_shutdown=settings.stop_seconds,
-            limit_concurrency=CONNECTIONS_PER_SENTENCE * settings.most_waiting,
+            backlog=ACCEPTED_AT_ONCE,
         )
-        server = uvicorn.Server(configuration)
-        # After all requests are answered, uvicorn raises again the signal that stopped it. Without
-        # these handlers the signal would end this process before it prints its last line.
-        for number in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(number, lambda *_: None)
-        server.run([listening])
-    print("convs2s serve: stopped", file=sys.stderr)
+    )
+
+
+def most_connections(most_waiting: int) -> int:
+    """Return the maximum number of open connections, each of which is an open file.
+
+    ``most_waiting`` is the maximum number of sentences that wait.
+
+    Raises:
+        UserError: this process may open too few files.
+    """
+    most = CONNECTIONS_PER_SENTENCE * most_waiting
+    allowed, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if allowed == resource.RLIM_INFINITY:
+        return most
+    open_files = len(list(Path("/dev/fd").iterdir()))
+    # A connection that is refused is closed three rounds of the event loop after it was accepted.
+    other_files = open_files + SPARE_FILES + 4 * ACCEPTED_AT_ONCE
+    if allowed <= other_files:
+        raise UserError(
+            f"`ulimit -n` is {allowed}: the server needs {other_files} open files besides those of "
+            "its clients: raise it, such as by `ulimit -n 1024`"
+        )
+    return min(most, allowed - other_files)
 
 
 def listen(settings: ServerSettings) -> socket.socket:
@@ -97,7 +171,7 @@ def listen(settings: ServerSettings) -> socket.socket:
     family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
     try:
         listener = socket.create_server(
-            (settings.host, settings.port), family=family, backlog=1024
+            (settings.host, settings.port), family=family, backlog=BACKLOG
         )
     except OSError as error:
         raise UserError(

@@ -21,10 +21,16 @@ class ServerSettings(Section):
     """Maximum number of hypotheses that a request may keep at each step of the search."""
     longest_text: Annotated[int, Field(ge=1, le=LONGEST_LINE_BYTES)] = 2000
     """Maximum size of a text, in bytes of UTF-8."""
+    longest_sentence: PositiveInt = 512
+    """Maximum number of tokens in a sentence, or that of the model if that is smaller."""
     most_texts: PositiveInt = 64
     """Maximum number of texts in a request."""
+    most_work: PositiveInt = 100_000
+    """Maximum work of a request, which is the number of tokens of all its sentences times its
+    beam."""
     most_waiting: PositiveInt = 512
-    """Maximum number of sentences that wait; a request for more is refused for the moment."""
+    """Maximum number of sentences that wait. If there are more, the largest requests are refused
+    for the moment."""
     split_sentences: bool = True
     """Translate each sentence of a text by itself (docs/translating.md), unless a request states
     split_sentences: false."""
@@ -35,6 +41,8 @@ class ServerSettings(Section):
     empty means none."""
     request_seconds: PositiveFloat = 30.0
     """Seconds in which a client must have sent its whole request."""
+    answer_seconds: PositiveFloat = 60.0
+    """Seconds in which a request is translated. After that it is refused."""
     stop_seconds: PositiveInt = 30
     """Seconds in which the server finishes its requests after it was told to stop."""
 
