@@ -10,6 +10,7 @@ COMMANDS = {
     "disk": ["-m", "pytest", "-q", "tests/faults/test_writers.py"],
     "pairs": ["-m", "tests.faults.campaign.pairs"],
     "kills": ["-m", "tests.faults.campaign.kills"],
+    "clients": ["-m", "tests.faults.campaign.clients"],
 }
 """Kind of fault -> what runs it; the last line that it prints is its summary."""
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.faults.campaign import flips, kills, pairs
+from tests.faults.campaign import clients, flips, kills, pairs
 from tests.faults.systems import READS_PROC
 
 
@@ -34,6 +34,13 @@ def test_two_commands_at_once_make_the_right_bytes_or_say_one_line() -> None:
     counts = pairs.run(6, names, said.append)
     assert said == []
     assert counts.total() == 6
+
+
+def test_honest_clients_are_answered_among_hostile_ones() -> None:
+    pytest.importorskip("uvicorn", reason="the extra [serve] is not installed")
+    # The machine that runs the tests may be busy. Alone, a server answers within 2 s.
+    faults, _ = clients.run(60, seconds=30)
+    assert faults == []
 
 
 @pytest.mark.slow
