@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterator
 from contextlib import suppress
 from http.client import HTTPResponse
+from itertools import count
 from pathlib import Path
 from resource import RLIM_INFINITY
 from threading import Event
@@ -18,7 +19,8 @@ from pydantic import ValidationError
 
 from convs2s.api.translator import Translator
 from convs2s.config.decoding import DecodingSettings
-from convs2s.decoding.parallel import StoppedError
+from convs2s.decoding.parallel import Stop, StoppedError
+from convs2s.models.onnx_builder import RunOptions
 from convs2s.serving import connections
 from convs2s.serving.libretranslate import LibreTranslateRequest
 from convs2s.serving.requests import OwnRequest, check_request
@@ -244,27 +246,33 @@ def test_a_translation_that_nobody_waits_for_is_stopped(
     asking.close()
 
 
-def test_the_search_for_a_long_sentence_can_be_stopped(
+def test_a_search_is_stopped_between_its_steps(
     sharp: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    class SetAfterThree(Event):
-        asked = 0
-
-        def is_set(self) -> bool:
-            self.asked += 1
-            return self.asked > 3
-
-    monkeypatch.setattr("convs2s.decoding.search.LONGEST_ALONE", 8)
     translator = Translator.load(sharp, device="cpu", threads=1)
-    long, short = "w1 w2 w3 " * 3, "w1 w2 w3"
-    stopped = SetAfterThree()
+    sentences = [(text, translator.tokens(text)) for text in ("w1 w2 w3", "w4 w5")]
+    stopped = Stop()
+    steps = count()
+    monkeypatch.setattr(stopped, "is_set", lambda: next(steps) >= 3)
     with pytest.raises(StoppedError):
-        translator.translate_tokens([(long, translator.tokens(long))], stopped)
-    assert stopped.asked == 5  # of three steps, before the fourth, and at the end
-    for count, text in ((1, short), (2, f"{short} {short}")):
-        tokens = translator.tokens(text)
-        (found,) = translator.translate_tokens([(text, tokens)], Event())
-        assert found.text == translator.translate([text])[0].text, count
+        translator.translate_tokens(sentences, stopped)
+    assert next(steps) == 5  # it was asked before each of four steps, and in the end
+
+
+def test_a_search_by_a_single_graph_is_stopped(sharp: Path) -> None:
+    translator = Translator.load(sharp, device="cpu", threads=1)
+    sentences = [("w1 w2 w3", translator.tokens("w1 w2 w3"))]
+    stopped = Stop()
+    options = RunOptions()
+    with stopped.ending(options):
+        assert not options.terminate
+        stopped.set()
+        assert options.terminate
+    # A call that has not begun ends at once.
+    with pytest.raises(StoppedError):
+        translator.translate_tokens(sentences, stopped)
+    (found,) = translator.translate_tokens(sentences, Stop())
+    assert found.text == translator.translate(["w1 w2 w3"])[0].text
 
 
 # ---- what a client does ----

@@ -5,6 +5,7 @@ import pytest
 import torch
 
 from convs2s.data.vocabulary import END
+from convs2s.decoding.parallel import Stop
 from convs2s.decoding.search import Hypothesis, beam_search
 from convs2s.models.convs2s import ConvS2S
 from convs2s.models.ensemble import Ensemble
@@ -84,12 +85,16 @@ def test_a_recording_is_used_again_for_batches_of_its_shape() -> None:
     assert len(recorded.made) == 2
 
 
-def test_a_batch_that_nobody_waits_for_leaves_its_recording_to_the_next() -> None:
+def test_a_batch_that_nobody_waits_for_leaves_its_recording_to_the_next(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     model = network()
     recorded = Recorded(model)
     source = batch(6, 3)
     steps = iter(range(4))
-    beam_search(recorded, source, options(), is_stopped=lambda: next(steps) == 3)
+    stopped = Stop()
+    monkeypatch.setattr(stopped, "is_set", lambda: next(steps) == 3)
+    beam_search(recorded, source, options(), stopped=stopped)
     with counted_waits() as waits:
         found = beam_search(recorded, source, options())
     assert_alike(found, beam_search(Ensemble([model]), source, options()))

@@ -5,7 +5,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from threading import Event
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 from convs2s.config.decoding import DecodingSettings, TunedLengthPenalty
@@ -13,7 +12,7 @@ from convs2s.config.messages import validated
 from convs2s.config.options import Device
 from convs2s.config.section import PositiveInt, Processes, Section, Values
 from convs2s.decoding.device import search_device
-from convs2s.decoding.parallel import StoppedError
+from convs2s.decoding.parallel import Stop, StoppedError
 from convs2s.decoding.split_lines import SplitLines
 from convs2s.decoding.translate import LineTranslator, Translation
 from convs2s.errors import UserError
@@ -224,7 +223,7 @@ class Translator:
     def translate_tokens(
         self,
         sentences: Sequence[tuple[str, list[str]]],
-        stopped: Event,
+        stopped: Stop,
         *,
         n_best: int = 1,
         attention: bool = False,

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from itertools import islice, repeat
 from multiprocessing import active_children, connection, get_context, parent_process
 from threading import Event, Thread
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 from convs2s.errors import UserError
 
@@ -31,6 +31,42 @@ _translate: Callable[[Chunk], str]
 
 class StoppedError(Exception):
     """A search ended early, because its result is no longer needed."""
+
+
+class _Ending(Protocol):
+    """The part of ``onnxruntime.RunOptions`` that ends the calls that run with them."""
+
+    terminate: bool
+
+
+class Stop(Event):
+    """An event that any thread sets once the result of a search is no longer needed.
+
+    The search looks at it after each step. A call of ONNX Runtime that makes all steps cannot do
+    so; it is ended through its options.
+    """
+
+    def __init__(self) -> None:
+        """Begin unset."""
+        super().__init__()
+        self._running: list[_Ending] = []
+
+    def set(self) -> None:
+        """Set the event, and end the calls that run in blocks of `ending`."""
+        super().set()
+        for options in tuple(self._running):
+            options.terminate = True
+
+    @contextmanager
+    def ending(self, options: _Ending) -> Iterator[None]:
+        """End the calls with these options in the block if the event is set."""
+        self._running.append(options)
+        # After the line above, so that an event of another thread in between is not lost.
+        options.terminate = self.is_set()
+        try:
+            yield
+        finally:
+            self._running.remove(options)
 
 
 def in_chunks(
@@ -73,10 +109,10 @@ def one_thread() -> Iterator[None]:
 
 
 def search_in_threads(
-    search: Callable[[Searched, Event], Result],
+    search: Callable[[Searched, Stop], Result],
     batches: Sequence[Searched],
     threads: int,
-    stopped: Event | None = None,
+    stopped: Stop | None = None,
 ) -> list[Result]:
     """Search ``threads`` batches at a time, and return the results in the order of the batches.
 
@@ -91,7 +127,7 @@ def search_in_threads(
     ``search`` takes a batch, and an event that is set once its result is no longer needed. This is
     ``stopped`` if it is given.
     """
-    stopped = stopped or Event()
+    stopped = stopped or Stop()
     # New threads inherit torch's number of threads.
     with one_thread():
         if threads == 1 or len(batches) < 2:

@@ -20,7 +20,6 @@ m source length.
 """
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -30,18 +29,13 @@ from numpy.typing import ArrayLike, NDArray
 from convs2s.config.decoding import DecodingSettings
 from convs2s.data.batches import Indices
 from convs2s.data.vocabulary import END, PADDING
+from convs2s.decoding.parallel import Stop
+from convs2s.models.onnx_builder import RunOptions
 from convs2s.models.onnx_ensemble import OnnxEnsemble
 from convs2s.models.steps import Limits, Shortlisted
 
 if TYPE_CHECKING:
     from convs2s.models.ensemble import Ensemble
-
-LONGEST_ALONE = 128
-"""Maximum number of source positions of a sentence that a single graph searches for.
-
-Such a search cannot be stopped. The steps of a longer sentence take much longer than what a graph
-saves.
-"""
 
 
 @dataclass(frozen=True)
@@ -60,29 +54,28 @@ def beam_search(
     source: ArrayLike,
     settings: DecodingSettings,
     shortlist: Shortlisted | None = None,
-    is_stopped: Callable[[], bool] = lambda: False,
+    stopped: Stop | None = None,
 ) -> list[list[Hypothesis]]:
     """Return the finished hypotheses of each sentence, at most ``beam``, the best first.
 
     ``source`` (B, m) has rows of indices that end in ``</s>`` and are padded on the right. The
     ``shortlist`` contains the target types that each sentence may use; None allows all types. If
-    ``is_stopped`` returns True, the result is no longer needed: the search ends after the current
-    step, with the hypotheses that are finished by then. A search by a single graph is not stopped.
+    ``stopped`` is set, the search ends within a step, with some or none of the hypotheses.
     """
+    stopped = stopped or Stop()
     source = np.asarray(source)
     if (
         isinstance(ensemble, OnnxEnsemble)
         and len(source) == 1
-        and source.shape[1] <= LONGEST_ALONE
         and shortlist is None
         and settings.finished == "replace"
         # The graph always selects 2 x beam candidates, so the vocabulary must have more types.
         and 2 * settings.beam < len(ensemble.types)
     ):
-        results = [_search_alone(ensemble, source, settings)]
+        results = [_search_alone(ensemble, source, settings, stopped)]
     else:
         search = _Search(ensemble, source, settings, shortlist)
-        while search.is_active.any() and not is_stopped():
+        while search.is_active.any() and not stopped.is_set():
             search.step()
         search.decoder.release()
         results = search.results
@@ -94,6 +87,7 @@ def _search_alone(
     ensemble: OnnxEnsemble,
     source: Indices,
     settings: DecodingSettings,
+    stopped: Stop,
 ) -> list[Hypothesis]:
     """Search for one source (1, m) with a single ONNX graph, with the same result as `_Search`.
 
@@ -103,9 +97,19 @@ def _search_alone(
     beam = settings.beam
     finished: list[Hypothesis] = []
     (maximum,) = _maximum(ensemble, source, settings).tolist()
-    steps = ensemble.search_alone(
-        source, beam, settings.minimum_length, maximum, settings.unknown_penalty
-    )
+    limits = settings.minimum_length, maximum
+    run_options = RunOptions()
+    run_options.log_severity_level = 4  # no line in the log if it is ended
+    try:
+        with stopped.ending(run_options):
+            steps = ensemble.search_alone(
+                source, beam, *limits, settings.unknown_penalty, run_options
+            )
+    except Exception:
+        # The class that ONNX Runtime raises if a call is ended has no public name.
+        if not stopped.is_set():
+            raise
+        return finished
     # Tokens and alignment of a hypothesis.
     start: tuple[list[int], list[int]] = ([], [])
     hypotheses = [start] * beam

@@ -10,7 +10,6 @@ from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from threading import Event
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,6 +19,7 @@ from convs2s.data.batches import Indices, cut, pad
 from convs2s.decoding.device import held_search_device
 from convs2s.decoding.parallel import (
     Chunk,
+    Stop,
     StoppedError,
     in_chunks,
     one_thread,
@@ -216,7 +216,7 @@ class LineTranslator:
         lines: Chunk,
         sources: Sequence[list[str]],
         n_best: int | None = None,
-        stopped: Event | None = None,
+        stopped: Stop | None = None,
     ) -> list[Translation]:
         """Translate numbered lines whose tokens are known, as `translate_chunk` does.
 
@@ -244,7 +244,7 @@ class LineTranslator:
     def _search_in_batches(
         self,
         sources: Sequence[Sequence[str]],
-        stopped: Event | None,
+        stopped: Stop | None,
     ) -> list[list[Hypothesis]]:
         """Return the hypotheses of each sentence, the best first.
 
@@ -261,7 +261,7 @@ class LineTranslator:
         )
         batches = list(cut(order, lengths, batch_size, self.settings.batch_tokens))
 
-        def search(indices: Indices, stopped: Event) -> list[list[Hypothesis]]:
+        def search(indices: Indices, stopped: Stop) -> list[list[Hypothesis]]:
             return self.search([sources[index] for index in indices], stopped)
 
         searched = search_in_threads(search, batches, self.threads, stopped)
@@ -328,7 +328,7 @@ class LineTranslator:
         return cut_overlong(self.tokens(text), positions, number, text)
 
     def search(
-        self, tokens: Sequence[Sequence[str]], stopped: Event
+        self, tokens: Sequence[Sequence[str]], stopped: Stop
     ) -> list[list[Hypothesis]]:
         """Return the hypotheses of each sentence, the best first.
 
@@ -344,7 +344,7 @@ class LineTranslator:
         if self.shortlist is not None:
             shortlist = Shortlisted(*self.shortlist.of_sentences(rows))
         results = beam_search(
-            self.ensemble, pad(rows), self.settings, shortlist, stopped.is_set
+            self.ensemble, pad(rows), self.settings, shortlist, stopped
         )
         if stopped.is_set():
             raise StoppedError

@@ -15,6 +15,7 @@ from onnx import NodeProto, TensorProto, ValueInfoProto, helper, numpy_helper
 os.environ["ORT_DISABLE_TELEMETRY"] = "1"
 from onnxruntime import InferenceSession as InferenceSession
 from onnxruntime import OrtValue as OrtValue
+from onnxruntime import RunOptions as RunOptions
 from onnxruntime import SessionOptions
 
 AnyArray = NDArray[Any]

@@ -11,7 +11,7 @@ import numpy as np
 
 from convs2s.data.batches import Indices
 from convs2s.data.vocabulary import END, PADDING
-from convs2s.models.onnx_builder import AnyArray, InferenceSession
+from convs2s.models.onnx_builder import AnyArray, InferenceSession, RunOptions
 from convs2s.models.onnx_graphs import Weights, decoder, encoder
 from convs2s.models.onnx_search import (
     FREE,
@@ -145,11 +145,13 @@ class OnnxEnsemble:
         minimum: int,
         maximum: int,
         unknown_penalty: float,
+        run_options: RunOptions,
     ) -> Iterator[tuple[list[float], list[int], list[int], list[int]]]:
         """Search for the best outputs of one source (1, m), in one call of ONNX Runtime.
 
         Outputs have ``minimum`` to ``maximum`` tokens without ``</s>``. Return the fields of
         ``Candidates`` for each step, as lists: scores, parents and tokens (C), and places (K).
+        Another thread may end the call through ``run_options``.
         """
         # Before the first step all hypotheses are empty. Only the first one may be continued, or
         # all K outputs would be the same.
@@ -173,7 +175,7 @@ class OnnxEnsemble:
             given[f"{state}.first"] = zeros
         names = [f"{name} of steps" for name in Candidates._fields]
         # Scores, parents and tokens (T, 1, C), and places (T, 1, K).
-        fields = self.session("search").run(names, given)
+        fields = self.session("search").run(names, given, run_options)
         lists = [field[:, 0].tolist() for field in fields]
         return zip(*lists, strict=True)
 

@@ -11,8 +11,8 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
-from threading import Event
 
+from convs2s.decoding.parallel import Stop
 from convs2s.decoding.translate import Translation
 from convs2s.serving.requests import BusyError, RequestOptions, Sentence
 
@@ -233,7 +233,7 @@ class Batches:
         fails. If nobody waits for any of them any more, the translation stops.
         """
         jobs = list(dict.fromkeys(job for job, _ in batch))
-        stopped = Event()
+        stopped = Stop()
 
         def stop_if_all_are_done(_: object) -> None:
             if all(job.result.done() for job in jobs):
