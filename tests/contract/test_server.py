@@ -71,6 +71,19 @@ def test_fifty_at_once_get_what_each_asked(server: ModelServer) -> None:
         assert (found["source"], found["text"]) == (sentence, alone[sentence])
 
 
+def test_a_request_that_is_cut_into_batches_gets_what_it_asked(
+    sharp: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("convs2s.serving.batches.WORK_PER_SENTENCE", 1)
+    texts = [f"w{number % 11} w{number % 7} " * (number % 5) for number in range(40)]
+    translator = Translator.load(sharp, device="cpu")
+    expected = translator.translate(texts, beam=3, minimum_length=2)
+    with serving(sharp, SEARCH) as running:
+        found = running.translate(*texts).content["translations"]
+    assert [one["text"] for one in found] == [one.text for one in expected]
+    assert [one["source"] for one in found] == texts
+
+
 def test_no_part_of_an_answer_waits_for_an_acknowledgment() -> None:
     with listen(ServerSettings(port=0)) as listening_socket:
         with socket.create_connection(listening_socket.getsockname()):

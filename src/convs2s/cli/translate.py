@@ -148,8 +148,8 @@ def add_serve(command: ArgumentParser) -> Run:
     """Run a server that translates for other programs and for a web page (docs/serving.md).
 
     It accepts connections from this machine only, unless --host states another address. Requests
-    that arrive together are translated together. After Ctrl-C or SIGTERM it finishes the requests
-    that it has, then ends.
+    that arrive together are translated together. After Ctrl-C, SIGTERM or SIGHUP it finishes the
+    requests that it has, then ends.
     """
     add_models(command)
     add_section(command, ServerSettings)
