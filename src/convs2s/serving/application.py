@@ -338,9 +338,9 @@ class _Handlers:
                 "request: attention: no model of this server has attention; leave this key out"
             )
         texts = [text for _, text in lines.sentences]
-        sentences = await self._prepare(texts, beam, size)
         try:
             async with asyncio.timeout(self._settings.answer_seconds):
+                sentences = await self._prepare(texts, beam, size)
                 translations = await self._await_translations(
                     request, sentences, options
                 )
@@ -350,7 +350,7 @@ class _Handlers:
                 "sentences at a time, or ask again later"
             ) from None
         except RefusedError:
-            # Such as a BusyError, which _answer returns with its own status.
+            # _answer returns it with its own status.
             raise
         except UserError as error:
             # The request has been checked, so this error is the model's, not the client's. Without

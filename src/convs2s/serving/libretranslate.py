@@ -40,8 +40,8 @@ _MARKUP = re.compile(
 )
 """What of an HTML text is no text.
 
-Markup without an end extends as far as it can, so that the time does not grow with the square of
-the length.
+Markup without an end extends to the end of the text, so that the time does not grow with the square
+of the length.
 """
 
 
