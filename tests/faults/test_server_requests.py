@@ -6,6 +6,7 @@ import socket
 import sys
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from http.client import HTTPResponse
 from itertools import count
@@ -349,6 +350,25 @@ def test_a_slow_client_holds_up_nobody(server: ModelServer) -> None:
         answer = slow.makefile("rb").read()
     assert answer.startswith(b"HTTP/1.1 408")
     assert b"not complete within 0.5 s" in answer
+
+
+def test_large_requests_wait_for_each_other_and_small_ones_do_not(
+    sharp: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("convs2s.serving.application.LARGE_AT_ONCE", 1)
+    large = b" " * 70_000 + b'{"texts": ["w1"]}'
+    with (
+        serving(sharp, SEARCH, request_seconds=2) as running,
+        running.connect() as slow,
+        ThreadPoolExecutor(2) as clients,
+    ):
+        slow.sendall(HEAD + b"Transfer-Encoding: chunked\r\n\r\n")
+        time.sleep(0.2)
+        waiting = clients.submit(running.ask, "/translate", large)
+        assert running.translate("w1").status == 200
+        assert not waiting.done()
+        assert slow.makefile("rb").read().startswith(b"HTTP/1.1 408")
+        assert waiting.result().status == 200
 
 
 GET = b"GET %s HTTP/1.1\r\nHost: 127.0.0.1\r\n%s\r\n"

@@ -9,7 +9,7 @@ import time
 import traceback
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 from functools import partial
 from typing import TypeVar
 from urllib.parse import urlsplit
@@ -41,6 +41,7 @@ from convs2s.serving.libretranslate import (
 )
 from convs2s.serving.requests import (
     BusyError,
+    CheckedRequest,
     LateError,
     MediaTypeError,
     RefusedError,
@@ -62,6 +63,13 @@ AT_ONCE_BYTES = 1024
 
 A larger one is read by another thread, because splitting a text of 2,000 bytes into tokens may
 take a tenth of a second. A small one takes less time than the change of threads.
+"""
+
+LARGE_BYTES = 64 << 10
+LARGE_AT_ONCE = 32
+"""Number of requests of more than ``LARGE_BYTES`` that are read at a time; others wait.
+
+Otherwise as many clients as there are connections could take the memory of as many large requests.
 """
 
 HTML = "text/html; charset=utf-8"
@@ -159,6 +167,7 @@ class _Handlers:
             clients=partial(len, connections),
         )
         self._reader = ThreadPoolExecutor(1, "read")
+        self._large_requests = asyncio.Semaphore(LARGE_AT_ONCE)
         self._languages = translator.languages
         self._registry = prometheus.CollectorRegistry()
         counter = partial(prometheus.Counter, registry=self._registry)
@@ -315,28 +324,8 @@ class _Handlers:
 
         The request is JSON or a form, in this server's format or in that of LibreTranslate.
         """
-        fields, size = await self._read(request)
-        libretranslate_request = None
-        if KEYS & fields.keys():
-            libretranslate_request = validated(LibreTranslateRequest, fields, "request")
-            fields = await self._apart(
-                size,
-                libretranslate_request.as_own,
-                self._languages,
-                self._search.most_n_best,
-            )
-        lines, beam, options = await self._apart(
-            size,
-            check_request,
-            fields,
-            self._settings,
-            self._search,
-            self._languages["source"],
-        )
-        if options["attention"] and not self._translator.attends:
-            raise UserError(
-                "request: attention: no model of this server has attention; leave this key out"
-            )
+        (libretranslate_request, checked), size = await self._read(request, self._check)
+        lines, beam, options = checked
         texts = [text for _, text in lines.sentences]
         try:
             async with asyncio.timeout(self._settings.answer_seconds):
@@ -374,16 +363,19 @@ class _Handlers:
 
     async def detect(self, request: Request) -> Response:
         """Answer LibreTranslate's question for the language of a text: the one that is read."""
-        fields, _ = await self._read(request)
-        validated(DetectRequest, fields, "request")
+        await self._read(request, partial(validated, DetectRequest, where="request"))
         return JSONResponse([detected(self._languages["source"])])
 
-    async def _read(self, request: Request) -> tuple[dict[str, object], int]:
-        """Return the fields of a request's body, and their size in bytes.
+    async def _read(
+        self,
+        request: Request,
+        check: Callable[[Mapping[str, object]], Returned],
+    ) -> tuple[Returned, int]:
+        """Return what ``check`` returns for the fields of a request, and their size in bytes.
 
         Raises:
             RefusedError: the body is of another kind, too large or too slow.
-            UserError: it is not what its kind says.
+            UserError: it is not what its kind says, or ``check`` raises this.
         """
         # Some clients put their form into the query string.
         query: bytes = request.scope["query_string"]
@@ -401,18 +393,47 @@ class _Handlers:
         settings = self._settings
         # In JSON, a byte of text may be written in six bytes, such as \u0041.
         most = 6 * settings.longest_text * settings.most_texts + 4096
-        try:
-            async with asyncio.timeout(settings.request_seconds):
-                body = await read_body(request.stream(), most)
-        except TimeoutError:
-            raise LateError(
-                f"request: not complete within {settings.request_seconds:g} s"
-            ) from None
-        if not is_form:
-            return await self._apart(len(body), read_json, body), len(body)
-        form = body or query
-        fields = await self._apart(len(form), read_form, form, content_type)
-        return fields, len(form)
+        size = int(headers.get("content-length", "0"))
+        is_large = size > LARGE_BYTES or "transfer-encoding" in headers
+        async with self._large_requests if is_large else nullcontext():
+            try:
+                async with asyncio.timeout(settings.request_seconds):
+                    body = await read_body(request.stream(), most)
+            except TimeoutError:
+                raise LateError(
+                    f"request: not complete within {settings.request_seconds:g} s"
+                ) from None
+            content = (body or query) if is_form else body
+
+            def checked() -> Returned:
+                if is_form:
+                    return check(read_form(content, content_type))
+                return check(read_json(content))
+
+            return await self._apart(len(content), checked), len(content)
+
+    def _check(
+        self, fields: Mapping[str, object]
+    ) -> tuple[LibreTranslateRequest | None, CheckedRequest]:
+        """Return the request for translations with these fields, in LibreTranslate's form if it is.
+
+        Raises:
+            UserError: the request is not valid, or exceeds a limit.
+        """
+        libretranslate_request = None
+        if KEYS & fields.keys():
+            libretranslate_request = validated(LibreTranslateRequest, fields, "request")
+            fields = libretranslate_request.as_own(
+                self._languages, self._search.most_n_best
+            )
+        checked = check_request(
+            fields, self._settings, self._search, self._languages["source"]
+        )
+        if checked.options["attention"] and not self._translator.attends:
+            raise UserError(
+                "request: attention: no model of this server has attention; leave this key out"
+            )
+        return libretranslate_request, checked
 
     async def _apart(
         self,
@@ -420,7 +441,7 @@ class _Handlers:
         function: Callable[..., Returned],
         *arguments: object,
     ) -> Returned:
-        """Call a function on a request of ``size`` bytes; if it is large, in another thread."""
+        """Call a function for a request of ``size`` bytes; if it is large, in another thread."""
         if size <= AT_ONCE_BYTES:
             return function(*arguments)
         loop = asyncio.get_running_loop()
