@@ -30,12 +30,12 @@ MOST_SHARE = 0.1
 """A batch waits for a lull at most ``MOST_SECONDS``, or ``MOST_SHARE`` of the time of the previous
 batch if that is longer."""
 
-WORK_PER_SENTENCE = 100
-"""Work of a batch for each of the sentences that it may have, such as 20 tokens with a beam of 5.
+WORK_PER_SENTENCE = 50
+"""Work of a batch for each of the sentences that it may have, such as 10 tokens with a beam of 5.
 
-A batch of longer sentences has fewer of them. With the demo's model, whose batches have 64
-sentences, a batch then takes about half a second of processor time (AMD EPYC, 2026-11-29). A new
-request waits that long for the batch before its own.
+A batch of longer sentences has fewer of them. With the demo's model and 64 sentences, the longest
+batch takes a quarter of a second of processor time (AMD EPYC, 2026-11-29). A new request waits that
+long for the batch before its own.
 """
 
 

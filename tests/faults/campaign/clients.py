@@ -40,7 +40,7 @@ WARM_UP = 100
 The server builds graphs, and loads torch for attention, when they are first needed.
 """
 
-AT_ONCE = 32
+AT_ONCE = 24
 """Number of clients, each of which sends one request after the other."""
 
 MOST_SECONDS = 2.0
