@@ -1,7 +1,7 @@
 """A new architecture in one file: the Transformer (Vaswani et al. 2017), with pre-normalization.
 
-Run it: put `extensions: [examples/transformer.py]` into config.yaml, append examples/models.yaml to
-config/models.yaml, and
+Run it: put `extensions: [examples/transformer.py]` into config.yaml, copy examples/models.yaml into
+config/models.d/, and
 
     snakemake results/demo_en_fr/models/transformer/seed1/test.beam5.bleu.json
 
@@ -18,7 +18,7 @@ from convs2s.errors import UserError
 
 
 class TransformerSettings(NetworkSettings):
-    """The keys of `architecture` in config/models.yaml where `kind` is transformer."""
+    """The keys of a model's `architecture` where `kind` is transformer."""
 
     kind: Literal["transformer"]
     """Attention alone (Vaswani et al. 2017)."""

@@ -108,6 +108,24 @@ def test_a_model_extends_one_that_extends_another(copy: Path) -> None:
     assert settings.model_references() == {"a.safetensors"}
 
 
+def test_models_of_ones_own_are_in_files_of_their_own(
+    root: Path, tmp_path: Path
+) -> None:
+    own = tmp_path / "config/models.d"
+    own.mkdir(parents=True)
+    (own / "one.yaml").write_text("one: {extends: two, description: a}")
+    two = "{extends: small, description: b, training: {clip: 0.5}}"
+    (own / "pair.yaml").write_text(f"two: {two}\nthree: {two}")
+    (own / ".#pair.yaml").symlink_to("a lock of Emacs")
+    given = {"overrides": {"models": {"three": {"training": {"clip": 0.25}}}}}
+    loaded = load(tmp_path, given, shipped=root)
+    clips = [loaded.models[name].training.clip for name in ("one", "two", "three")]
+    assert clips == [0.5, 0.5, 0.25]
+    assert loaded.model_files["one"] == "config/models.d/one.yaml"
+    assert loaded.model_files["small"] == "config/models.yaml"
+    assert set(loaded.models) - set(load(root).models) == {"one", "two", "three"}
+
+
 def test_what_snakemake_leaves_as_text_is_read_where_no_text_is_wanted(
     copy: Path,
 ) -> None:

@@ -266,6 +266,30 @@ def test_models(copy: Path, entry: str, words: str) -> None:
     assert_refused(copy, f"config/models.yaml: ... {words}")
 
 
+OWN_MODELS = r"""
+a.yaml => small: {extends: demo} => models.d/a.yaml: small: config/models.yaml has a model with
+a.yaml => b: {extends: smal} => config/models.d/a.yaml: b.extends: unknown model 'smal'
+a.yaml => b: {extends: demo, training: {clp: 1}} => config/models.d/a.yaml: b ... 'clip'
+a.yaml => b: 3 => config/models.d/a.yaml: expected a mapping of names
+a.yaml => B: {extends: demo} => config/models.d/a.yaml: expected a name of lower-case letters
+a.yaml => b: {\n => config/models.d/a.yaml:2: did not find
+a.yml => b: {extends: demo} => config/models.d/a.yml: is not read: rename it to a.yaml
+"""
+
+
+@pytest.mark.parametrize(("name", "text", "words"), rows(OWN_MODELS))
+def test_models_in_files_of_their_own(
+    copy: Path, name: str, text: str, words: str
+) -> None:
+    (copy / "config/models.d").mkdir()
+    (copy / "config/models.d" / name).write_text(text)
+    assert_refused(copy, words)
+    (copy / "config/models.d" / name).rename(copy / "config/models.d/c.yaml")
+    (copy / "config/models.d/c.yaml").write_text("b: {extends: demo, description: a}")
+    (copy / "config/models.d/d.yaml").write_text("b: {extends: demo, description: a}")
+    assert_refused(copy, "d.yaml: b: config/models.d/c.yaml has a model with this name")
+
+
 def test_a_model_file_is_checked_as_the_configuration_is() -> None:
     said = refusal(parse_architecture, {"kind": "lstm", "cell": 3}, "a.safetensors")
     key = "unknown key 'cell'; did you mean 'cells'?"

@@ -36,12 +36,12 @@ def extended(
     checkout.write("config/tasks/characters_en_nl.yaml", text["task.yaml"] + TOKENIZED)
     additions = {
         "tasks/mine_en_nl.yaml": "metrics: [WER]\nbleu_tokenize: char\n",
-        "models.yaml": text["models.yaml"],
         "paper.yaml": text["exhibit.yaml"],
     }
     for file, more in additions.items():
         before = (checkout / f"config/{file}").read_text("utf-8")
         checkout.write(f"config/{file}", f"{before}\n{more}")
+    checkout.write("config/models.d/transformer.yaml", text["models.yaml"])
     extensions = [f"examples/{name}" for name in text if name.endswith(".py")]
     for file in extensions:
         checkout.write(file, text[Path(file).name])

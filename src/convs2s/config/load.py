@@ -96,13 +96,14 @@ def load(
         for name, table in tables.items()
         if name not in scale.without and scale.shown_rows(table)
     }
-    models, scale = _read_models(files, scale, paper)
+    models, model_files, scale = _read_models(files, scale, paper)
     tasks, broken = _read_tasks(files, scale)
     settings = Settings(
         options=options,
         scale=scale,
         tasks=tasks,
         models=models,
+        model_files=model_files,
         decodings=files.named(DecodingSettings, "config/decodings.yaml", "decodings"),
         tables=tables,
         paper=paper,
@@ -283,6 +284,19 @@ def _check_name(name: str, where: str) -> None:
         )
 
 
+def check_task_name(name: str, where: str) -> None:
+    """Check that a task can have this name.
+
+    Raises:
+        UserError: It cannot. The message begins with ``where``.
+    """
+    _check_name(name, where)
+    if name in FOLDERS_OF_RESULTS:
+        raise UserError(
+            f"{where}: the results have a folder '{name}' of their own; rename the task"
+        )
+
+
 class _Downloads(Section):
     downloads: Items[Download]
 
@@ -355,11 +369,7 @@ def _read_tasks(
 def _task_entry(files: _Files, name: str) -> Values:
     """Return the content of a task's file; its keys are not validated yet."""
     file = f"config/tasks/{name}.yaml"
-    _check_name(name, file)
-    if name in FOLDERS_OF_RESULTS:
-        raise UserError(
-            f"{file}: the results have a folder '{name}' of their own; rename the task's file"
-        )
+    check_task_name(name, file)
     entry = read_yaml(files.find(file), file)
     if not isinstance(entry, dict):
         raise UserError(f"{file}: expected a mapping of keys to values")
@@ -402,19 +412,20 @@ def _read_models(
     files: _Files,
     scale: Scale,
     paper: Mapping[str, Table],
-) -> tuple[dict[str, ModelSettings], Scale]:
-    """Return all models, and the scale with small versions of models as their stand-ins.
+) -> tuple[dict[str, ModelSettings], dict[str, str], Scale]:
+    """Return all models, their files, and the scale with small versions of models as stand-ins.
 
     If the scale has ``shrink``, small versions are made of the convolutional models of ``paper``,
-    the tables with rows at this scale. config/models.yaml may have an entry with the name of a
-    small version, which is then used instead.
+    the tables with rows at this scale. A file of models may have an entry with the name of a small
+    version, which is then used instead.
     """
-    file = "config/models.yaml"
-    entries = files.overridden("models", files.entries(file))
+    entries, model_files = _model_entries(files)
+    entries = files.overridden("models", entries)
 
     def read(name: str) -> ModelSettings:
-        entry = _extended(entries, name, file)
-        return files.validated(ModelSettings, entry, "models", f"{file}: {name}", name)
+        entry = _extended(entries, name, model_files)
+        where = f"{model_files[name]}: {name}"
+        return files.validated(ModelSettings, entry, "models", where, name)
 
     models = {name: read(name) for name in entries}
     stand_ins: dict[str, str] = {}
@@ -427,14 +438,39 @@ def _read_models(
             if small not in models:
                 entry = scale.shrink.entry(name, models[name].architecture)
                 entries |= files.overridden("models", {small: entry})
+                model_files[small] = model_files[name]
                 models[small] = read(small)
-    return models, scale.model_copy(update={"models": stand_ins | scale.models})
+    scale = scale.model_copy(update={"models": stand_ins | scale.models})
+    return models, model_files, scale
+
+
+def _model_entries(files: _Files) -> tuple[Entries, dict[str, str]]:
+    """Return the models of config/models.yaml and config/models.d, and the file of each.
+
+    Raises:
+        UserError: Two files state a model with the same name.
+    """
+    for error in files.with_other_suffix("config/models.d").values():
+        raise error
+    names = ["config/models.yaml"]
+    names += [f"config/models.d/{name}.yaml" for name in files.names("config/models.d")]
+    entries: Entries = {}
+    model_files: dict[str, str] = {}
+    for file in names:
+        for model, entry in files.entries(file).items():
+            if model in entries:
+                raise UserError(
+                    f"{file}: {model}: {model_files[model]} has a model with this name; rename one"
+                )
+            entries[model] = entry
+            model_files[model] = file
+    return entries, model_files
 
 
 def _extended(
     entries: Entries,
     name: str,
-    file: str,
+    model_files: Mapping[str, str],
     below: Sequence[str] = (),
 ) -> Values:
     """Return a model's entry merged into the entries that it extends.
@@ -444,10 +480,10 @@ def _extended(
     base = entries[name].get("extends")
     if base is None:
         return entries[name]
-    place = f"{file}: {name}.extends"
+    place = f"{model_files[name]}: {name}.extends"
     check_known(place, "model", str(base), entries)
     names = [*below, name]
     if base in names:
         chain = " -> ".join([*names, base])
         raise UserError(f"{place}: a model cannot extend itself: {chain}")
-    return merged(_extended(entries, base, file, names), entries[name])
+    return merged(_extended(entries, base, model_files, names), entries[name])

@@ -165,7 +165,9 @@ class Recipe(Section):
 class ModelSettings(Section):
     """Named architectures with their training recipes: name -> the settings below.
 
-    A model with "extends: OTHER" has all of OTHER's values except those that it states itself.
+    Models of your own stand in files of their own, config/models.d/NAME.yaml, with the same keys; a
+    name must be new in all files. A model with "extends: OTHER" has all of OTHER's values except
+    those that it states itself.
     """
 
     description: str

@@ -36,6 +36,7 @@ class Settings:
     scale: Scale  # the file of config/scales that options.scale names
     tasks: Mapping[str, Task]  # with their headlines at this scale
     models: Mapping[str, ModelSettings]
+    model_files: Mapping[str, str]  # the file of config/ that states each model
     decodings: Mapping[str, DecodingSettings]
     tables: Mapping[str, Table]  # all of config/paper.yaml
     paper: Mapping[str, Table]  # the tables that have rows at this scale

@@ -177,7 +177,7 @@ class Plan:
 
     def start_of(self, model: str) -> list[str]:
         """Return the model file that a training starts from; an empty list if there is none."""
-        where = f"config/models.yaml: {model}: training.start.from"
+        where = f"{self.settings.model_files[model]}: {model}: training.start.from"
         references = self.settings.start_of(model)
         return [self._model_file(reference, where) for reference in references]
 
