@@ -13,6 +13,9 @@ LONGEST_LINE_OF_FILES_BYTES = 16 << 20
 The corpus filter drops lines that are too long for a sentence.
 """
 
+ENCODING_SAMPLE_BYTES = 1 << 18
+"""Number of bytes of a text that is not UTF-8 from which its encoding is guessed."""
+
 LARGEST_RATIO = 200
 """Maximum ratio of decompressed to compressed bytes. Text is compressed by a factor of 3 to 10."""
 
@@ -38,7 +41,13 @@ LARGEST_ZIP_LIST_BYTES = 32 << 20
 """Maximum number of bytes of a zip archive's list of members, enough for 300,000 members."""
 
 LONGEST_SEGMENT = 1 << 20
-"""Maximum number of characters of a segment of an sgm file, which may have several lines."""
+"""Maximum number of characters of a segment of an sgm or XML file, which may have several lines."""
+
+LARGEST_DOCUMENT = 64 << 20
+"""Maximum number of characters of the segments of a document in WMT's XML."""
+
+MOST_LANGUAGES_SHOWN = 12
+"""Maximum number of languages, or of references, of an XML file that a message names."""
 
 MOST_YAML_VALUES = 200_000
 """Maximum number of values in a YAML file. Values that an alias repeats are counted each time."""

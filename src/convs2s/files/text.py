@@ -5,7 +5,6 @@ Files whose name ends in ``.gz``, ``.zst``, ``.xz`` or ``.bz2`` are compressed.
 """
 
 import json
-from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
@@ -17,7 +16,12 @@ from typing import TextIO
 from convs2s.errors import UserError, failures_of_file
 from convs2s.files.atomic import atomic_path
 from convs2s.files.compressed import decompressed_file, open_input, open_text
-from convs2s.files.limits import LONGEST_LINE_BYTES, LONGEST_LINE_OF_FILES_BYTES
+from convs2s.files.encodings import encoding_advice
+from convs2s.files.limits import (
+    ENCODING_SAMPLE_BYTES,
+    LONGEST_LINE_BYTES,
+    LONGEST_LINE_OF_FILES_BYTES,
+)
 
 BYTE_ORDER_MARK = "\ufeff"
 """A mark that a downloaded or local file may begin with, and that is not part of its text."""
@@ -72,17 +76,24 @@ def text_lines(
         try:
             text = line.decode("utf-8")
         except UnicodeDecodeError as error:
-            encoding = (
-                "UTF-16" if line[:2] in (BOM_UTF16_LE, BOM_UTF16_BE) else "LATIN1"
-            )
             raise UserError(
                 f"{name}:{number}: not UTF-8: byte 0x{line[error.start]:02x} at column "
-                f"{error.start + 1}; convert it, such as by: iconv -f {encoding} -t UTF-8, or "
-                "if it is compressed, give a file whose name ends in .gz, .bz2, .xz or .zst"
+                f"{error.start + 1}; {encoding_advice(_sample(line, lines))}; or if it is "
+                "compressed, give a file whose name ends in .gz, .bz2, .xz or .zst"
             ) from None
         if number == 1:
             text = text.removeprefix(mark)
         yield text.removesuffix("\n")
+
+
+def _sample(line: bytes, following: Iterator[bytes]) -> bytes:
+    """Return a line with as many of the lines after it as tell how the text is encoded."""
+    sample = bytearray(line)
+    for further in following:
+        sample += further
+        if len(sample) >= ENCODING_SAMPLE_BYTES:
+            break
+    return bytes(sample)
 
 
 def read_rows(path: str | Path, header: str) -> Iterator[list[str]]:

@@ -1,0 +1,65 @@
+"""What is said of text that is not UTF-8: how a word reads in each encoding that it may have."""
+
+from pathlib import Path
+
+import pytest
+
+from convs2s.files.encodings import encoding_advice
+from convs2s.files.text import read_lines
+from tests.support.refusals import refusal, rows, says
+
+# A text, its encoding, the encodings in the order in which they are named, and the word as the
+# first of them spells it. Where two read the whole text alike, the first stands for both.
+ENCODED = r"""
+Un caf\u00e9 \u00e0 l\u2019\u00e9t\u00e9 => cp1252 => WINDOWS-1252 ... WINDOWS-1250 => '\u00e0'
+Gr\u00f6\u00dfe => latin1 => WINDOWS-1252 => Gr\u00f6\u00dfe
+Bucure\u0219ti, \u0219i => iso8859_16 => WINDOWS-1250 ... ISO-8859-16 => Bucure\u015fti
+\u015etiin\u0163\u0103 => cp1250 => WINDOWS-1250 ... ISO-8859-16 => \u015etiin\u0163\u0103
+P\u0159\u00edli\u0161 \u017elu\u0165 \u2013 => cp1250 => WINDOWS-1250 => P\u0159\u00edli\u0161
+P\u0159\u00edli\u0161 \u017elu\u0165 => iso8859_2 => ISO-8859-2 => P\u0159\u00edli\u0161
+a\t\u041f\u0440\u0438\u0432\u0435\u0442 => cp1251 => WINDOWS-1251 => \u041f\u0440\u0438
+\u041f\u0440\u0438\u0432\u0435\u0442 => koi8_r => KOI8-R => \u041f\u0440\u0438\u0432\u0435\u0442
+\u4f60\u597d\u4e16\u754c => gb18030 => GB18030 => \u4f60\u597d\u4e16\u754c
+\u3053\u3093\u306b\u3061\u306f => shift_jis => SHIFT_JIS => \u3053\u3093\u306b\u3061\u306f
+"""
+
+
+@pytest.mark.parametrize(("text", "encoding", "named", "word"), rows(ENCODED))
+def test_a_word_is_shown_in_each_likely_encoding(
+    tmp_path: Path, text: str, encoding: str, named: str, word: str
+) -> None:
+    path = tmp_path / "a.txt"
+    path.write_bytes(b"plain\n" + f"{text}\n".encode(encoding))
+    message = refusal(list, read_lines(path))
+    says(message, "a.txt:2: not UTF-8: byte 0x", word, "iconv -f ", "UTF-8 OLD > NEW")
+    places = [message.index(name) for name in named.split(" ... ")]
+    assert places == sorted(places)
+    # Converted as it is advised, no letter is lost.
+    codecs = {"WINDOWS-1252": "cp1252", "WINDOWS-1250": "cp1250"}
+    names = [name for name in named.split(" ... ") if f"{name} '" in message] or [named]
+    readings = [text.encode(encoding).decode(codecs.get(n, n)) for n in names]
+    assert text in readings
+
+
+@pytest.mark.parametrize(
+    ("sample", "words"),
+    [
+        ("\ufeffa".encode("utf-16-le"), ["mark is that of UTF-16: iconv -f UTF-16 -t"]),
+        ("\ufeffa".encode("utf-16-be"), ["mark is that of UTF-16"]),
+        ("\ufeffa".encode("utf-32-le"), ["mark is that of UTF-32"]),
+        (b"\xff\0\1", ["NUL bytes, so it is no text, or UTF-16 without"]),
+        # All bytes: no encoding of Latin script reads control characters as a word.
+        (bytes(range(128, 256)), ["iconv"]),
+        (b"a" * 100 + b"\xff", [f"'{'a' * 20}\u00ff'"]),
+        (("\u4f60\u597d" * 100).encode("gb18030"), ["GB18030 '\u4f60\u597d\u4f60"]),
+    ],
+)
+def test_bytes_that_are_no_text(sample: bytes, words: list[str]) -> None:
+    says(encoding_advice(sample), *words)
+
+
+def test_what_comes_later_tells_as_well(tmp_path: Path) -> None:
+    """The first word alone could be of many encodings."""
+    path = tmp_path / "a.txt"
+    path.write_bytes("café\n".encode("cp1250") + "Bucureşti\n".encode("cp1250"))
+    says(refusal(list, read_lines(path)), "a.txt:1: not", "WINDOWS-1250 'Bucureşti'")
