@@ -119,6 +119,8 @@ def test_every_nth_pair_is_held_out(tmp_path: Path, sides: Sides) -> None:
 @pytest.mark.parametrize(
     ("name", "text", "field", "lines"),
     [
+        # Plain text may have tags, also alone on a line, and braces.
+        ("a", "<p>\n<br>\n{a}\nx\n", "", ["<p>", "<br>", "{a}", "x"]),
         ("a.sgm", SGM, "", SEGMENTS),
         ("a.SGML", SGM, "", SEGMENTS),
         ("train.tags.de-en.en", TALK, "", SPOKEN),
@@ -164,6 +166,8 @@ def test_a_further_reference(tmp_path: Path) -> None:
 # What is refused
 
 
+TMX = '<?xml version="1.0"?>\n<tmx>\n<body>\n' + "<tu>\n" * 4 + "</body>\n</tmx>\n"
+SIDES = '<src lang="en"><seg>a</seg></src>\n<ref lang="ro"><seg>b</seg></ref>'
 IDS = '<doc docid="a">\n<seg id=1>a</seg>\n<seg id=2>b</seg>'
 
 
@@ -214,6 +218,15 @@ IDS = '<doc docid="a">\n<seg id=1>a</seg>\n<seg id=2>b</seg>'
         ),
         ({"s.jsonl": '{"a": ""}\n{'}, "s.jsonl#a s.jsonl#a", [":2: not JSON: "]),
         ({"s.jsonl": "[]"}, "s.jsonl#a s.jsonl#a", [":1: expected a JSON object in"]),
+        (
+            {"s.tmx": TMX, "t": "a\n" * 9},
+            "s.tmx t",
+            ["s.tmx: holds markup", "new-task"],
+        ),
+        ({"s": TMX[22:], "t": "a\n" * 8}, "t s", ["s: holds markup"]),
+        ({"s": f"\n\n{TMX}"}, "s s", ["s: holds markup"]),
+        ({"s": '{"en": "a"}\n', "t": "a\n"}, "s t", ["s: holds JSON lines", ".jsonl"]),
+        ({"s.xml": SIDES}, "s.xml s.xml", ["s.xml:2: holds the source and its trans"]),
         (
             {"s.jsonl": r'{"a": ["\ud83d\ude00", "\ud83d b"]}'},
             "s.jsonl#a s.jsonl#a",

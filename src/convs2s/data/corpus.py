@@ -14,7 +14,13 @@ from typing import Any
 
 from convs2s.config.corpus import HoldOutPart
 from convs2s.config.file_reference import LocalFiles, parse_file_reference
-from convs2s.data.formats import Segment, read_field, read_segments, spoken_lines
+from convs2s.data.formats import (
+    Segment,
+    plain_lines,
+    read_field,
+    read_segments,
+    spoken_lines,
+)
 from convs2s.download.archives import open_member
 from convs2s.errors import UserError
 from convs2s.files.atomic import atomic_path, scratch_folder
@@ -71,7 +77,7 @@ class RawText:
         hold_out = self.hold_out
         number = 0
         is_empty = True
-        for number, pair in enumerate(_read_pairs(self.pairs, self.files), start=1):
+        for number, pair in enumerate(read_pairs(self.pairs, self.files), start=1):
             is_held_out = hold_out is not None and number % hold_out.every == 0
             if hold_out is None or is_held_out == hold_out.held:
                 is_empty = False
@@ -170,7 +176,7 @@ def extract_reference(text: RawText, output: Path) -> int:
         UserError: a file cannot be read, or a target and its reference differ in their number of
             lines or in the ids of their segments.
     """
-    pairs = _read_pairs(text.pairs, text.files)
+    pairs = read_pairs(text.pairs, text.files)
     return write_lines(output, (reference for _, reference in pairs))
 
 
@@ -210,8 +216,10 @@ def cut_text(
     return count
 
 
-def _read_pairs(pairs: Iterable[FileNamePair], files: LocalFiles) -> Iterator[LinePair]:
+def read_pairs(pairs: Iterable[FileNamePair], files: LocalFiles) -> Iterator[LinePair]:
     """Yield the line pairs of pairs of files, one pair of files after the other.
+
+    ``files`` maps the location in each file's name to the local file.
 
     Raises:
         UserError: two files differ in their number of lines (both are read to their ends, so that
@@ -257,6 +265,10 @@ def open_lines(
     What counts as a line depends on the reference and the file's name: a field of each JSON record,
     a segment of an sgm or xml file, a line of a talk's transcript (``train.tags.*``) that is not
     about the talk, or else a plain line. ``files`` maps the reference's location to the local file.
+
+    Raises:
+        UserError: The file cannot be read, or its lines are markup or JSON and its name is that of
+            a file of plain lines. Iterating raises it as well.
     """
     parsed = parse_file_reference(reference)
     path = files[parsed.location]
@@ -273,4 +285,6 @@ def open_lines(
             lines = read_segments(lines, name)
         elif file.name.startswith("train.tags."):
             lines = spoken_lines(lines)
+        else:
+            lines = plain_lines(lines, name)
         yield name, lines

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from html import unescape
 from html.entities import html5
+from itertools import islice
 
 from convs2s.errors import UserError
 from convs2s.files.limits import LONGEST_SEGMENT
@@ -19,6 +20,8 @@ _FIELD = re.compile(r"(?P<name>[^\[\]]+)(?:\[(?P<number>\d{1,9})\])?")
 # Only these tags of an sgm file are read. An XML parser cannot be used, because the published files
 # are not well-formed: newstest2014 has a raw &, and some files have <p> or <hl> around segments.
 _TAG = re.compile(r"(<(?:doc|seg)\b[^<>]*>|</seg\s*>)", re.IGNORECASE)
+# The sides of a file in WMT's XML of 2021 and later, which has all of them.
+_SIDE = re.compile(r"<(src|ref|hyp)\b[^<>]*>", re.IGNORECASE)
 _ID_ATTRIBUTE = re.compile(r"\s(?:docid|id)\s*=\s*[\"']?([^\s\"'>]*)", re.IGNORECASE)
 _ENTITY = re.compile(r"&(#\d{1,7}|#x[0-9a-f]{1,6}|[a-z][a-z0-9]*);", re.IGNORECASE)
 # str.strip() would also remove no-break spaces, which belong to the text.
@@ -30,6 +33,16 @@ _ABOUT = re.compile(
     r"\s*</?(?:doc|url|keywords|speaker|talkid|reviewer|translator)\b[^<>]*>"
 )
 _TAG_OF_TEXT = re.compile(r"</?(?:title|description)>")
+
+# A line that begins and ends with a tag, and the beginnings of files in XML and HTML.
+_TAGGED = re.compile(r"\s*<[a-z/?!].*>\s*", re.IGNORECASE)
+_MARKUP = re.compile(r"\s*<(?:\?xml|!doctype|tmx|xliff|html)\b", re.IGNORECASE)
+_RECORD = re.compile(r"\s*\{\s*\".*\}\s*")
+# Number of lines at the beginning of a file by which it is told from plain lines, and how many of
+# them may begin and end with a tag: plain text can have a few.
+_LINES_OF_HEAD = 20
+_MOST_TAGGED = 2
+_NEW_TASK = "convs2s new-task makes a task of it (docs/own_language_pair.md)"
 
 
 def read_field(
@@ -60,14 +73,7 @@ def read_field(
     item = match["number"]
     for number, line in enumerate(lines, start=1):
         place = f"{name}:{number}"
-        try:
-            record = json.loads(line)
-        except (ValueError, RecursionError) as error:
-            raise UserError(
-                f"{place}: not JSON: {error}; expected one record a line"
-            ) from None
-        if not isinstance(record, dict):
-            raise UserError(f"{place}: expected a JSON object in braces")
+        record = record_of_line(line, place)
         if key not in record:
             raise UserError(f"{place}: no field '{key}'; there are {', '.join(record)}")
         texts = record[key]
@@ -90,6 +96,23 @@ def read_field(
                 "character: write the whole one, or leave it out"
             ) from None
         yield joined
+
+
+def record_of_line(line: str, place: str) -> dict[str, object]:
+    """Return the JSON object that a line of JSON lines has.
+
+    Raises:
+        UserError: the line is not a JSON object. The message begins with ``place``.
+    """
+    try:
+        record = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        raise UserError(
+            f"{place}: not JSON: {error}; expected one record a line"
+        ) from None
+    if not isinstance(record, dict):
+        raise UserError(f"{place}: expected a JSON object in braces")
+    return record
 
 
 def read_columns(
@@ -154,19 +177,26 @@ def read_segments(lines: Iterable[str], name: str) -> Iterator[Segment]:
 
     Raises:
         UserError: a ``<seg>`` is not closed, a tag of a segment is in the wrong place, a segment is
-            too long, or there is no segment. The message begins with ``name``, the name of the
-            file. Unless the file has no segment, the number of a line follows.
+            too long, there is no segment, or the file has a source with its translations (WMT's
+            XML). The message begins with ``name``, the name of the file. Unless the file has no
+            segment, the number of a line follows.
     """
     # Number of the line on which the current segment begins, 0 outside of segments.
     opened = 0
     count = 0
     number = 0
+    sides = set[str]()
     document_id = None
     segment_id = None
     # The text of the current segment so far, in pieces, and its number of characters.
     text: list[str] = []
     length = 0
     for number, line in enumerate(lines, start=1):
+        sides.update(_SIDE.findall(line.lower()))
+        if len(sides) > 1:
+            raise UserError(
+                f"{name}:{number}: holds the source and its translations together: {_NEW_TASK}"
+            )
         # Pieces of text and tags take turns: text, tag, text, ..., text.
         for index, piece in enumerate(_TAG.split(line)):
             is_tag = index % 2 == 1
@@ -224,6 +254,33 @@ def _joined(parts: list[str]) -> str:
     text = " ".join(filter(None, stripped))
     # An entity such as &#10; is a line feed, which would break the text into two lines.
     return _ENTITY.sub(character, text).replace("\n", " ")
+
+
+def plain_lines(lines: Iterator[str], name: str) -> Iterator[str]:
+    """Yield the lines of a text with one sentence a line, which must not be markup or JSON.
+
+    A translation memory (TMX) may by chance have as many lines as the other side of a corpus, and
+    its tags would be trained as text.
+
+    Raises:
+        UserError: the first lines are those of XML, HTML or JSON lines. The message begins with
+            ``name``, the name of the file.
+    """
+    head = list(islice(lines, _LINES_OF_HEAD))
+    stated = [line for line in head if line.strip()]
+    tagged = [line for line in stated if _TAGGED.fullmatch(line)]
+    if stated and (_MARKUP.match(stated[0]) or len(tagged) > _MOST_TAGGED):
+        raise UserError(
+            f"{name}: holds markup, not one sentence a line: if it is a TMX file or WMT's XML, "
+            f"{_NEW_TASK}; else write its text, without tags, one sentence a line"
+        )
+    if stated and all(_RECORD.fullmatch(line) for line in stated):
+        raise UserError(
+            f"{name}: holds JSON lines, not one sentence a line: name it .jsonl, with its field "
+            f"after #, or {_NEW_TASK}"
+        )
+    yield from head
+    yield from lines
 
 
 def spoken_lines(lines: Iterable[str]) -> Iterator[str]:
