@@ -20,6 +20,7 @@ ELSEWHERE = {
     "convs2s mirror FOLDER": "tests/contract/test_miniature_mirror.py",
     "convs2s results docs/results/": "tests/house/test_results_page.py",
     "convs2s remove-states": "tests/contract/test_remove_states.py",
+    "convs2s new-task pairs.tsv": "tests/contract/test_new_task.py",
     "convs2s status": "tests/contract/test_status_of_runs.py",
     "cd results/demo_en_fr": "tests/contract/test_exported_results.py",
     "curl http://127.0.0.1:8000/translate": "tests/contract/test_server.py",
@@ -140,7 +141,6 @@ def files(model: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
         folder / "test.nbest",
         [f"{n} ||| {LINES[n]} ||| Other= -1 ||| -1" for n in range(4)],
     )
-    write_lines(folder / "pairs.tsv", [f"A {n}\tEen {n}" for n in range(60)])
     program = folder / "bin/convs2s"
     write_lines(program, ["#!/bin/sh", f'exec {sys.executable} -m convs2s "$@"'])
     program.chmod(0o755)

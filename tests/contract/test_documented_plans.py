@@ -30,15 +30,16 @@ NAMES = {
 
 WRITTEN = {
     "extending.md": "config.local.yaml",
-    "fine_tuning.md": "config/models.yaml",
     "length_penalty.md": "config/decodings.yaml",
     "operations.md": "config.local.yaml",
-    "own_language_pair.md": "config/models.yaml",
 }
 """Where a page says that its settings are written, if their first line does not."""
 
-EXAMPLES = {"models.yaml": "config/models.yaml", "exhibit.yaml": "config/paper.yaml"}
-"""What extending.md appends to which file."""
+EXAMPLES = {
+    "models.yaml": "config/models.d/transformer.yaml",
+    "exhibit.yaml": "config/paper.yaml",
+}
+"""What extending.md appends to which file, or makes a new file."""
 
 NO_SETTINGS = {"demo_corpus.md"}
 """Pages whose YAML is of the package's own files."""
@@ -71,7 +72,8 @@ def written(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Checkout:
             write(checkout, block)
     shutil.copytree(root / "examples", checkout / "examples")
     for example, appended_to in EXAMPLES.items():
-        text = (checkout / appended_to).read_text("utf-8")
+        file = checkout / appended_to
+        text = file.read_text("utf-8") if file.exists() else ""
         example_text = (checkout / f"examples/{example}").read_text("utf-8")
         checkout.write(appended_to, f"{text}\n{example_text}")
     for task in load(checkout.folder).tasks.values():

@@ -15,7 +15,7 @@ Values = dict[str, Any]
 MODELS: dict[str, Values] = yaml.safe_load((DATA / "papers/models.yaml").read_text())
 TASKS: dict[str, Values] = yaml.safe_load((DATA / "papers/tasks.yaml").read_text())
 COMMON = MODELS["common"]
-MODELS_OF_THIS_PROJECT = "small", "demo", "long"
+MODELS_OF_THIS_PROJECT = "small", "larger", "demo", "long"
 TASKS_OF_THIS_PROJECT = "demo", "multi30k", "arxiv_titles", "iwslt14"
 """What the names of models and of tasks begin with that are in no paper."""
 WITHOUT_EFFECT = {"threads", "checkpoint_minutes", "start", "tensorboard"}

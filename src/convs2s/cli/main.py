@@ -9,7 +9,16 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from convs2s import __version__
-from convs2s.cli import models, n_best, results, score, text, train, translate
+from convs2s.cli import (
+    models,
+    n_best,
+    new_task,
+    results,
+    score,
+    text,
+    train,
+    translate,
+)
 from convs2s.cli.options import (
     Commands,
     Run,
@@ -46,6 +55,8 @@ EXAMPLES = """examples:
   echo "The man sees two red cars." | convs2s translate model.safetensors
   convs2s translate model.safetensors --input news.en --output news.fr --workers 4
   convs2s serve model.safetensors --port 8000
+  convs2s new-task pairs.tsv --languages en ro
+  convs2s new-task memory.tmx more.csv --languages en ro --name mine_en_ro
   convs2s train results/demo_en_fr --model demo --seed 1 --output model.safetensors
   convs2s status results --watch
   convs2s score bleu --reference test.fr < translations.fr
@@ -193,6 +204,7 @@ def _completion(arguments: Namespace) -> None:
 COMMANDS: Commands = {
     "translate": (translate.add_translate, "translate raw text"),
     "serve": (translate.add_serve, "run a server that translates and shows attention"),
+    "new-task": (new_task.add_new_task, "make a task of your own text"),
     "train": (train.add_train, "train a model on a prepared task"),
     "status": (train.add_status, "show the condition of trainings and jobs"),
     "score": (score.add_score, "score translations"),

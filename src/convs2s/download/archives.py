@@ -95,6 +95,37 @@ def open_member(path: str | Path, member: str | None = None) -> Iterator[BinaryI
             yield decompressed(stream, member, name)
 
 
+def member_names(path: str | Path) -> list[str]:
+    """Return the names of the files in an archive, in their order and without its folders.
+
+    Raises:
+        UserError: the archive is damaged or refused, as by `open_member`, or has more than
+            ``MOST_NAMES`` files.
+    """
+    path = Path(path)
+    names = []
+    with open_input(path) as file:
+        for name, is_file in _listed(file, path):
+            if is_file:
+                names.append(name)
+            if len(names) > MOST_NAMES:
+                raise UserError(
+                    f"{path}: has more than {MOST_NAMES} files: name the member to read, as in "
+                    f"{path}#MEMBER"
+                )
+    return names
+
+
+def _listed(file: BinaryIO, path: Path) -> Iterator[tuple[str, bool]]:
+    """Yield the normalized name of each member, and whether it is a regular file."""
+    if _is_zip(path):
+        for name, zip_entry in _zip_entries(open_zip(file, path), path):
+            yield name, not zip_entry.is_dir()
+        return
+    for name, tar_entry in _tar_entries(_open_tar(file, path), path):
+        yield name, tar_entry.isreg()
+
+
 def is_archive(path: str | PurePath) -> bool:
     """Return whether the suffix of a name is that of a tar or zip archive."""
     return bool(_ARCHIVE.search(str(path).lower()))

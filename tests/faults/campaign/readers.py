@@ -6,12 +6,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from convs2s.cli.n_best import read_groups
+from convs2s.config.corpus import Languages
 from convs2s.config.decoding import DecodingSettings
 from convs2s.config.identity import read_training_settings
 from convs2s.config.load import load
 from convs2s.data.corpus import RawText, extract_corpus
 from convs2s.data.dataset import read_description
 from convs2s.data.formats import read_columns, read_field, read_segments
+from convs2s.data.pair_files import Reading, read_files
 from convs2s.data.store import TokenStore
 from convs2s.data.vocabulary import read_vocabulary
 from convs2s.decoding.long_files import growing_output
@@ -118,6 +120,11 @@ def _files(folder: Path) -> list[tuple[str, Read, Change]]:
         ("text", lambda path: list(read_line_pairs(path, folder / "links")), words),
         ("sgm", lambda path: list(read_segments(read_lines(path), str(path))), words),
         ("records", _fields, changed_lines),
+        ("pairs.tsv", _pairs, words),
+        ("pairs.csv", _pairs, words),
+        ("pairs.jsonl", _pairs, changed_lines),
+        ("pairs.tmx", _pairs, words),
+        ("pairs.xml", _pairs, words),
         ("columns", _columns, words),
         ("task/vocabulary/en.tsv", lambda path: read_vocabulary(path).tokens, words),
         ("codes", lambda path: Bpe(read_codes(path)).split("lower lowest x"), words),
@@ -189,6 +196,11 @@ def _member(path: Path) -> object:
 def _fields(path: Path) -> object:
     fields = ("title", "body[1]")
     return [list(read_field(read_lines(path), field, str(path))) for field in fields]
+
+
+def _pairs(path: Path) -> object:
+    languages = Languages(source="en", target="fr")
+    return list(read_files([str(path)], Reading(languages)))
 
 
 def _columns(path: Path) -> object:

@@ -36,6 +36,17 @@ TABLES = {
     "truecaser": ["word\tcount", "Paris\t3", "paris\t1"],
     "records": [json.dumps({"title": LINES[0], "body": LINES[:2]})] * 3,
     "columns": ["title\tbody", 'a\t"b\tc"', "d\te"],
+    "pairs.tsv": [f"{line}\tl' homme ." for line in LINES],
+    "pairs.csv": ["en,fr", *(f'"{line}","l\'homme, ""oui"""' for line in LINES)],
+    "pairs.jsonl": [json.dumps({"translation": {"en": LINES[0], "fr": "l'homme"}})] * 3,
+    "pairs.tmx": [
+        f'<tmx><tu><tuv xml:lang="en">{SEGMENTS[0]}</tuv>',
+        f'<tuv xml:lang="fr">{SEGMENTS[1]}</tuv></tu></tmx>',
+    ],
+    "pairs.xml": [
+        f'<doc id="a"><src lang="en">{SEGMENTS[0]}</src>',
+        f'<ref lang="fr" translator="A">{SEGMENTS[0]}</ref></doc>',
+    ],
     "exceptions": ["mice\tmouse", "men\tman"],
     "filter": [
         '{"read": 9, "kept": 7, "dropped": {"empty": 1}, "settings": "all"}',

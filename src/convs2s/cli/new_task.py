@@ -1,0 +1,108 @@
+"""The command ``convs2s new-task``."""
+
+import re
+from argparse import ArgumentParser, Namespace
+from pathlib import Path
+
+from convs2s.cli.options import Run, print_warning
+
+
+def add_new_task(command: ArgumentParser) -> Run:
+    """Make a task of your own text: clean it, split it, and write its configuration.
+
+    Files are tables (TSV, CSV, Parquet), JSON lines, TMX, WMT's XML, or pairs of files with a
+    sentence a line, also compressed or in an archive. Pairs that are empty or repeated are left
+    out, and no sentence of the validation and test text is in the training text. Run the command in
+    the folder of config.yaml and config/.
+    """
+    command.add_argument(
+        "files", nargs="+", metavar="FILE", help="file of text, or ARCHIVE#MEMBER"
+    )
+    command.add_argument(
+        "--languages",
+        nargs=2,
+        required=True,
+        metavar=("SOURCE", "TARGET"),
+        help="codes of the languages, such as en ro",
+    )
+    command.add_argument(
+        "--name", help="name of the task [that of the first file, and the languages]"
+    )
+    command.add_argument(
+        "--columns",
+        nargs=2,
+        metavar=("SOURCE", "TARGET"),
+        help="numbers from 1, or names, of a table's columns [named as the languages, or the only "
+        "two]",
+    )
+    command.add_argument(
+        "--reference",
+        metavar="TRANSLATOR",
+        help="reference in WMT's XML, such as A [the only one]",
+    )
+    for split in ("valid", "test"):
+        command.add_argument(
+            f"--{split}",
+            nargs="+",
+            default=[],
+            metavar="FILE",
+            help=f"files of {split} text [it is drawn from the other files]",
+        )
+    return _new_task
+
+
+def _new_task(arguments: Namespace) -> None:
+    from convs2s.config.corpus import Languages
+    from convs2s.config.load import check_task_name, load
+    from convs2s.config.messages import validated
+    from convs2s.data.new_task import NewTask, new_task
+    from convs2s.data.pair_files import Reading
+    from convs2s.errors import UserError
+    from convs2s.text.languages import preparation_warning
+
+    source, target = arguments.languages
+    stated = {"source": source, "target": target}
+    languages = validated(Languages, stated, "--languages")
+    if source == target:
+        raise UserError("--languages: expected two different codes, such as en ro")
+    name = arguments.name or _default_name(arguments.files[0], source, target)
+    check_task_name(name, "--name")
+    settings = load(Path.cwd())
+    if name in settings.tasks:
+        raise UserError(
+            f"--name {name}: config/tasks/{name}.yaml exists already: choose another name"
+        )
+    columns = tuple(arguments.columns) if arguments.columns else None
+    reading = Reading(languages, columns, arguments.reference)
+    made = new_task(
+        NewTask(name, arguments.files, reading, arguments.valid, arguments.test)
+    )
+    counts = made.counts
+    print(f"read {counts.read:,} pairs of {' '.join(arguments.files)}")
+    print(
+        f"left out {counts.empty:,} with an empty side, {counts.unreadable:,} with unreadable "
+        f"characters (U+FFFD), {counts.repeated:,} repeated, and {counts.held_back:,} with a side "
+        "that is in the validation or test text"
+    )
+    for split, count in counts.splits.items():
+        print(f"wrote {count:,} pairs to data/{name}/{split}.{{{source},{target}}}")
+    print(f"first pair: {source} {made.first[0]!r:.80}, {target} {made.first[1]!r:.80}")
+    print(
+        f"wrote config/tasks/{name}.yaml: model {made.size.model}, {made.size.merges:,} BPE merges"
+        f"{'' if made.joint else ' of each language'}"
+    )
+    for language in (source, target):
+        print_warning(preparation_warning(language, "moses_test"))
+    print(f"next: snakemake {settings.scale.results_dir}/{name}/bleu.txt")
+
+
+def _default_name(file: str, source: str, target: str) -> str:
+    """Return a task's name made of that of its first file."""
+    stem = Path(file.partition("#")[0]).name.partition(".")[0].lower()
+    words = re.findall("[a-z0-9]+", stem)
+    if not words or not words[0][0].isalpha():
+        words.insert(0, "pairs")
+    for language in (source, target):
+        if language not in words:
+            words.append(language)
+    return "_".join(words)

@@ -1,0 +1,366 @@
+"""Make a task of the pairs of sentences that a user has: its six files of text, and its YAML file.
+
+A hash of the source sentence decides whether a pair is for training, validation or test. A pair
+therefore stays where it is if others are added, and two translations of a sentence are never on
+both sides of the line between training and test.
+"""
+
+import json
+import re
+import unicodedata
+from array import array
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from hashlib import blake2b
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from convs2s.data.corpus import LinePair
+from convs2s.data.pair_files import Reading, read_files
+from convs2s.errors import UserError
+from convs2s.files.atomic import atomic_folder, refuse_existing, scratch_folder
+from convs2s.files.compressed import open_text
+from convs2s.files.text import NO_MARK, read_lines, write_text
+
+
+class Size(NamedTuple):
+    """What a task of a size is trained with."""
+
+    most_pairs: float
+    model: str
+    merges: int
+
+
+SIZES = (
+    Size(5_000, "small", 2_000),
+    Size(20_000, "small", 4_000),
+    Size(200_000, "small", 8_000),
+    Size(2_000_000, "larger", 16_000),
+    Size(float("inf"), "wmt16_en_ro", 40_000),
+)
+"""Model and BPE merges by the number of training pairs; docs/own_language_pair.md has the table."""
+
+LARGEST_SHARE = 1 / 20
+"""Share of the pairs that are drawn for the test set, and for validation."""
+
+MOST_DRAWN = 1_000
+"""Number of pairs, on average, above which half of the share is drawn, or a quarter, and so on."""
+
+_SEED = b"convs2s new-task 1"
+_HASHES = 1 << 64
+
+# What ends a line or a cell for other programs, or is a control character.
+_BLANKS = re.compile("[\x00-\x20\x7f\x85\u2028\u2029]+")
+# Of ASCII and of the languages of Europe and East Asia.
+_PUNCTUATION = re.compile(r"[\s!-/:-@\[-`{-~¡¿«»‐-›…、。「」，？！]+")
+# It stands for characters that another program could not read.
+_UNREADABLE = "\ufffd"
+
+# Number of pairs from whose letters it is told whether both languages have the same alphabet, and
+# the least share of letters in common.
+_PAIRS_FOR_ALPHABET = 10_000
+_LEAST_COMMON = 0.5
+
+
+@dataclass(frozen=True)
+class NewTask:
+    """What a task is made of."""
+
+    name: str
+    files: Sequence[str]
+    """The files of all text, or of all but the text of ``valid`` and ``test``."""
+
+    reading: Reading
+    valid: Sequence[str] = ()
+    """Files of validation text; empty: it is drawn from ``files``."""
+
+    test: Sequence[str] = ()
+    """Files of test text; empty: it is drawn from ``files``."""
+
+    @property
+    def folder(self) -> Path:
+        """The folder of the task's text."""
+        return Path("data", self.name)
+
+    @property
+    def file(self) -> Path:
+        """The task's YAML file."""
+        return Path("config/tasks", f"{self.name}.yaml")
+
+
+@dataclass
+class Counts:
+    """What became of the pairs of the files."""
+
+    read: int = 0
+    empty: int = 0
+    unreadable: int = 0
+    repeated: int = 0
+    held_back: int = 0
+    """Pairs that are left out because a side of them is in the validation or test text."""
+
+    splits: dict[str, int] = field(default_factory=dict)
+    """Number of pairs of train, valid and test."""
+
+
+@dataclass(frozen=True)
+class Made:
+    """A task that was made."""
+
+    counts: Counts
+    first: LinePair
+    """The first training pair, by which a user sees whether the sides are right."""
+
+    size: Size
+    joint: bool
+    """Whether one set of BPE merges is learned from both languages."""
+
+
+def new_task(wanted: NewTask) -> Made:
+    """Write the text of a task below data/, and its YAML file below config/tasks/.
+
+    Nothing is overwritten, and neither appears before all text was read. Memory grows by some
+    tens of bytes with each pair.
+
+    Raises:
+        UserError: one of them exists already, a file cannot be read, or a split would be empty.
+    """
+    refuse_existing(wanted.file)
+    with atomic_folder(wanted.folder) as folder:
+        with scratch_folder(folder) as scratch:
+            corpus = _Corpus(scratch / "pairs.zst", wanted)
+            made = _Splits(corpus, folder, wanted).write()
+        # Another process may have made it meanwhile.
+        refuse_existing(wanted.file)
+    write_text(wanted.file, _task_file(wanted, made))
+    return made
+
+
+def _clean(text: str) -> str:
+    """Return a text as one line, without blanks at its ends."""
+    return _BLANKS.sub(" ", text).strip(" ")
+
+
+def _key(text: str) -> str:
+    """Return what is the same for texts that differ in case, blanks and punctuation alone.
+
+    It is not empty, so a text of punctuation alone is the same as itself only.
+    """
+    return _PUNCTUATION.sub("", text.casefold()) or text
+
+
+def _hash(text: str) -> int:
+    digest = blake2b(text.encode(), digest_size=8, key=_SEED).digest()
+    return int.from_bytes(digest, "big")
+
+
+class _Corpus:
+    """The clean pairs of files, in a file of their own."""
+
+    def __init__(self, path: Path, wanted: NewTask) -> None:
+        """Read the files. ``path`` is the file to write."""
+        self.counts = Counts()
+        self._path = path
+        hashes = array("Q")
+        letters: tuple[Counter[str], Counter[str]] = (Counter(), Counter())
+        with open_text(path) as stream:
+            for source, target in self._clean_pairs(wanted):
+                stream.write(f"{source}\t{target}\n")
+                hashes.append(_hash(f"{source}\t{target}"))
+                if len(hashes) <= _PAIRS_FOR_ALPHABET:
+                    letters[0].update(_letters(source))
+                    letters[1].update(_letters(target))
+        self.has_one_alphabet = _common_share(*letters) >= _LEAST_COMMON
+        self._is_first = _first_of_each(np.frombuffer(hashes, dtype=np.uint64))
+        self.size = int(self._is_first.sum())
+        self.counts.repeated = len(hashes) - self.size
+
+    def _clean_pairs(self, wanted: NewTask) -> Iterator[LinePair]:
+        for pair in read_files(wanted.files, wanted.reading):
+            self.counts.read += 1
+            source, target = map(_clean, pair)
+            if not source or not target:
+                self.counts.empty += 1
+            elif _UNREADABLE in source + target:
+                self.counts.unreadable += 1
+            else:
+                yield source, target
+
+    def pairs(self) -> Iterator[LinePair]:
+        """Yield each pair once, in the order of the files."""
+        lines = read_lines(self._path, mark=NO_MARK)
+        for line, is_first in zip(lines, self._is_first, strict=True):
+            if is_first:
+                source, _, target = line.partition("\t")
+                yield source, target
+
+
+def _first_of_each(hashes: npt.NDArray[np.uint64]) -> npt.NDArray[np.bool_]:
+    """Return which hashes have no equal one before them."""
+    is_first = np.zeros(len(hashes), dtype=np.bool_)
+    _, places = np.unique(hashes, return_index=True)
+    is_first[places] = True
+    return is_first
+
+
+def _letters(text: str) -> Iterator[str]:
+    """Yield the letters of a text without case and accents."""
+    for character in unicodedata.normalize("NFD", text.casefold()):
+        if character.isalpha():
+            yield character
+
+
+def _common_share(source: Counter[str], target: Counter[str]) -> float:
+    """Return the share of letters that two texts have in common, between 0 and 1."""
+    most = min(source.total(), target.total())
+    return (source & target).total() / most if most else 1.0
+
+
+class _Splits:
+    """The three splits of a corpus."""
+
+    def __init__(self, corpus: _Corpus, folder: Path, wanted: NewTask) -> None:
+        self._corpus = corpus
+        self._folder = folder
+        self._wanted = wanted
+        self._given = {"test": wanted.test, "valid": wanted.valid}
+        self._share = LARGEST_SHARE
+        while self._share * corpus.size > MOST_DRAWN:
+            self._share /= 2
+
+    def write(self) -> Made:
+        """Write the files of all splits into the folder.
+
+        Raises:
+            UserError: one of them would be empty.
+        """
+        counts = self._corpus.counts
+        held = self._held_pairs()
+        keys: tuple[set[str], set[str]] = (set(), set())
+        for pairs in held.values():
+            for pair in pairs:
+                for side, text in zip(keys, pair, strict=True):
+                    side.add(_key(text))
+        counts.splits["train"] = self._write("train", self._training(keys))
+        for split, pairs in held.items():
+            counts.splits[split] = self._write(split, pairs)
+        drawn = sum(counts.splits[split] for split in held if not self._given[split])
+        counts.held_back = self._corpus.size - counts.splits["train"] - drawn
+        for split, count in counts.splits.items():
+            if not count:
+                raise UserError(
+                    f"{' '.join(self._wanted.files)}: {self._corpus.size} different pairs leave "
+                    f"none for {split}: give more pairs, or text of its own by --valid and --test"
+                )
+        size = next(one for one in SIZES if counts.splits["train"] <= one.most_pairs)
+        first = next(self._training(keys))
+        return Made(counts, first, size, self._corpus.has_one_alphabet)
+
+    def _split_of(self, source: str) -> str:
+        """Return the split of a source sentence.
+
+        The hashes for the test set are the lowest, and those for validation the highest. Where the
+        share is halved, pairs become training pairs, and no training pair leaves the training text.
+        """
+        place = _hash(_key(source)) / _HASHES
+        if place < self._share and not self._given["test"]:
+            return "test"
+        if place >= 1 - self._share and not self._given["valid"]:
+            return "valid"
+        return "train"
+
+    def _held_pairs(self) -> dict[str, list[LinePair]]:
+        """Return the pairs of the test and the validation text.
+
+        Of text that is drawn, each source and each target occurs once, and in one of the two.
+        """
+        held: dict[str, list[LinePair]] = {}
+        sources: set[str] = set()
+        taken: set[str] = set()
+        for split, files in self._given.items():
+            held[split] = []
+            for pair in read_files(files, self._wanted.reading):
+                source, target = map(_clean, pair)
+                if source and target:
+                    held[split].append((source, target))
+                    sources.add(_key(source))
+                    taken.add(_key(target))
+        waiting: list[LinePair] = []
+        for source, target in self._corpus.pairs():
+            split = self._split_of(source)
+            if split == "train" or _key(source) in sources:
+                continue
+            sources.add(_key(source))
+            if split == "valid":
+                waiting.append((source, target))
+            elif _key(target) not in taken:
+                taken.add(_key(target))
+                held["test"].append((source, target))
+        # The test set takes its targets first, so that validation text takes nothing from it.
+        for source, target in waiting:
+            if _key(target) not in taken:
+                taken.add(_key(target))
+                held["valid"].append((source, target))
+        return held
+
+    def _training(self, held: tuple[set[str], set[str]]) -> Iterator[LinePair]:
+        """Yield the training pairs; ``held`` has the keys of each side that are left out."""
+        for source, target in self._corpus.pairs():
+            is_held = _key(source) in held[0] or _key(target) in held[1]
+            if self._split_of(source) == "train" and not is_held:
+                yield source, target
+
+    def _write(self, split: str, pairs: Iterable[LinePair]) -> int:
+        """Write a file for each side of a split, and return the number of pairs."""
+        languages = self._wanted.reading.languages
+        count = 0
+        with ExitStack() as stack:
+            sides = [
+                stack.enter_context(open_text(self._folder / f"{split}.{language}"))
+                for language in (languages.source, languages.target)
+            ]
+            for pair in pairs:
+                count += 1
+                for stream, text in zip(sides, pair, strict=True):
+                    stream.write(text + "\n")
+        return count
+
+
+def _task_file(wanted: NewTask, made: Made) -> str:
+    """Return the content of the task's YAML file."""
+    languages = wanted.reading.languages
+    # JSON's texts are YAML's, and in quotation marks the code no is not false.
+    source = json.dumps(languages.source)
+    target = json.dumps(languages.target)
+    files = ", ".join(Path(file).name for file in wanted.files)
+    description = json.dumps(
+        f"{languages.source} to {languages.target}, {made.counts.splits['train']} pairs of {files}",
+        ensure_ascii=False,
+    )
+
+    def pair(split: str) -> str:
+        sides = [
+            json.dumps(str(wanted.folder / f"{split}.{language}"))
+            for language in (languages.source, languages.target)
+        ]
+        return f"[{{source: {sides[0]}, target: {sides[1]}}}]"
+
+    joint = "true" if made.joint else "false"
+    return (
+        "# yaml-language-server: $schema=../../schemas/task.schema.json\n"
+        "# Made by convs2s new-task (docs/own_language_pair.md). All keys: docs/configuration.md.\n"
+        f"description: {description}\n"
+        f"languages: {{source: {source}, target: {target}}}\n"
+        "corpus:\n"
+        f"  train: {pair('train')}\n"
+        f"  valid: {pair('valid')}\n"
+        "  tests:\n"
+        f"    test: {pair('test')}\n"
+        f"vocabulary: {{kind: bpe, merges: {made.size.merges}, joint: {joint}}}\n"
+        f"headline: {{model: {made.size.model}, seeds: [1], tests: [test], decoding: beam5}}\n"
+    )

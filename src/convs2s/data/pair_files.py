@@ -1,0 +1,426 @@
+"""Read pairs of sentences from the files that people have, whatever their format.
+
+A pair file has both sides: a table (TSV, CSV, Parquet), JSON lines, a translation memory (TMX) or a
+test set in WMT's XML. Any other file has the lines of one side, and stands beside that of the other
+side. All of them are read from start to end, so that memory does not grow with the file.
+"""
+
+import csv
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain, islice
+from pathlib import Path, PurePath
+
+from convs2s.config.corpus import Languages
+from convs2s.config.file_reference import parse_file_reference
+from convs2s.data.corpus import LinePair, read_pairs
+from convs2s.data.formats import record_of_line
+from convs2s.data.pair_xml import read_tmx, read_wmt, speaks
+from convs2s.download.archives import is_archive, member_names, open_member
+from convs2s.errors import UserError, failures_of_file
+from convs2s.files.compressed import compression_of, open_input, refuse_bomb
+from convs2s.files.limits import LONGEST_SEGMENT
+from convs2s.files.text import text_lines
+
+_RECORDS = frozenset({".jsonl", ".json", ".ndjson"})
+_PAIR_FILES = _RECORDS | {".tsv", ".tab", ".csv", ".tmx", ".xml", ".parquet"}
+
+# Names of columns and keys of either side, besides the code of its language.
+_SIDE_NAMES = (("source", "src"), ("target", "trg", "tgt"))
+
+# Number of lines by which it is told how a table is written.
+_LINES_OF_HEAD = 20
+# A cell as a spreadsheet writes it that has a quotation mark in it, which is doubled.
+_DOUBLED = re.compile(r'"(?:[^"]|"")*""(?:[^"]|"")*"')
+_HALF_CHARACTER = re.compile("[\ud800-\udfff]")
+_ROWS_OF_PARQUET = 1024
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What of a pair file is read."""
+
+    languages: Languages
+    columns: tuple[str, str] | None = None
+    """Names or numbers, from 1, of a table's columns; None: by their names, or the only two."""
+    reference: str | None = None
+    """The translator of the reference of a test set of WMT; None: the only one."""
+
+
+def read_files(files: Sequence[str], reading: Reading) -> Iterator[LinePair]:
+    """Yield the pairs of all files, one after the other, with all characters as they are.
+
+    Each name is a path, or ``ARCHIVE#MEMBER``. Of an archive without a member, the only pair file
+    is read, or the only two files whose names end in the languages. Files of one side are taken two
+    by two; which side they are, the languages at the end of their names say, or else their order.
+
+    Raises:
+        UserError: a file cannot be read, or is not of the format that its name states. The message
+            names the file and, where there is one, the line.
+    """
+    names: list[str] = []
+    for file in files:
+        if "://" in file:
+            raise UserError(
+                f"{file}: is a URL: download the file, or name it in a task (docs/data.md)"
+            )
+        names += _members(file, reading.languages) if is_archive(file) else [file]
+    sides = [name for name in names if _suffix(name) not in _PAIR_FILES]
+    # A single file of another name is a table, as it has no other side.
+    if len(sides) == 1:
+        sides = []
+    if len(sides) % 2:
+        raise UserError(
+            f"{sides[-1]}: has no other side: name the two files of a pair, or rename a table to "
+            "NAME.tsv"
+        )
+    for name in names:
+        if name not in sides:
+            yield from _checked(_read_pair_file(name, reading), name)
+    for first, second in zip(sides[::2], sides[1::2], strict=True):
+        yield from _checked(_read_sides(first, second, reading.languages), first)
+
+
+def _suffix(name: str) -> str:
+    """Return the suffix of a file's name in lower case, without that of a compression."""
+    path = PurePath(name.lower().rpartition("#")[2])
+    if compression_of(path.name) is not None:
+        path = path.with_suffix("")
+    return path.suffix
+
+
+def _members(archive: str, languages: Languages) -> list[str]:
+    """Return the files to read of an archive, as ``ARCHIVE#MEMBER``."""
+    members = []
+    for member in member_names(archive):
+        is_hidden = member.startswith("__MACOSX/") or "/." in f"/{member}"
+        if not is_hidden:
+            members.append(member)
+    endings = (f".{languages.source}", f".{languages.target}")
+    sides = [member for member in members if _suffix(member) in endings]
+    chosen = [member for member in members if _suffix(member) in _PAIR_FILES]
+    if len({_suffix(member) for member in sides}) == len(sides) == 2:
+        chosen = sides
+    elif len(chosen) != 1:
+        shown = ", ".join(members[:_LINES_OF_HEAD]) or "none"
+        raise UserError(
+            f"{archive}: expected two files that end in {' and '.join(endings)}, or one pair file; "
+            f"name the member to read, as in {archive}#MEMBER; its files are: {shown}"
+        )
+    return [f"{archive}#{member}" for member in chosen]
+
+
+def _checked(pairs: Iterable[LinePair], name: str) -> Iterator[LinePair]:
+    """Yield pairs whose texts can be those of sentences.
+
+    Raises:
+        UserError: a text has NUL, is too long, or has half a character, as JSON can escape it.
+    """
+    for number, pair in enumerate(pairs, start=1):
+        for text in pair:
+            if "\0" in text:
+                raise UserError(
+                    f"{name}: pair {number} has a NUL character: it is no text, or UTF-16 without "
+                    "a byte order mark: iconv -f UTF-16LE -t UTF-8 OLD > NEW"
+                )
+            if len(text) > LONGEST_SEGMENT:
+                raise UserError(
+                    f"{name}: pair {number} has more than {LONGEST_SEGMENT} characters: it is no "
+                    "sentence"
+                )
+            if _HALF_CHARACTER.search(text):
+                raise UserError(
+                    f"{name}: pair {number} has half of a character (\\ud800 to \\udfff): write "
+                    "the whole one, or leave it out"
+                )
+        yield pair
+
+
+def _read_sides(first: str, second: str, languages: Languages) -> Iterator[LinePair]:
+    """Yield the line pairs of two files; the languages at the ends of their names tell the sides.
+
+    Raises:
+        UserError: they differ in their number of lines, or both are tables.
+    """
+    if (_suffix(first), _suffix(second)) == (
+        f".{languages.target}",
+        f".{languages.source}",
+    ):
+        first, second = second, first
+    locations = [parse_file_reference(name).location for name in (first, second)]
+    files = {location: Path(location) for location in locations}
+    pairs = read_pairs([(first, second)], files)
+    head = list(islice(pairs, _LINES_OF_HEAD))
+    if head and all("\t" in source and "\t" in target for source, target in head):
+        raise UserError(
+            f"{first}: has tabs in its lines, and so has {second}: rename tables to NAME.tsv"
+        )
+    yield from head
+    yield from pairs
+
+
+def _read_pair_file(name: str, reading: Reading) -> Iterator[LinePair]:
+    """Yield the pairs of a file that has both sides; one without a known suffix is a table."""
+    suffix = _suffix(name)
+    if suffix == ".parquet":
+        for number, row in enumerate(_rows_of_parquet(name), start=1):
+            yield _pair_of_record(row, f"{name}: row {number}", reading)
+        return
+    path, _, member = name.partition("#")
+    with open_member(path, member or None) as stream:
+        if suffix == ".tmx":
+            yield from read_tmx(stream, reading.languages, name)
+            return
+        if suffix == ".xml":
+            yield from read_wmt(stream, reading.languages, reading.reference, name)
+            return
+        lines = text_lines(stream.readline, name)
+        if suffix in _RECORDS:
+            yield from _read_records(lines, name, reading)
+        else:
+            yield from _read_table(lines, name, reading)
+
+
+def _read_table(
+    lines: Iterator[str], name: str, reading: Reading
+) -> Iterator[LinePair]:
+    """Yield the pairs of a table, whose first row may name its columns."""
+    head = list(islice(lines, _LINES_OF_HEAD))
+    lines = chain(head, lines)
+    if _suffix(name) == ".csv":
+        rows = _quoted_rows(lines, _delimiter(head, name, reading), name)
+    elif head and all(_is_quoted(line) for line in head):
+        rows = _quoted_rows(lines, "\t", name)
+    else:
+        rows = _plain_rows(lines, name)
+    columns = None
+    for number, row in rows:
+        # An empty line is no row.
+        if row in ([], [""]):
+            continue
+        if columns is None:
+            columns = _columns(row, name, reading)
+            if columns.is_header:
+                continue
+        if len(row) != columns.count:
+            raise UserError(
+                f"{name}:{number}: expected {columns.count} cells, as in the first row, not "
+                f"{len(row)}: is a tab or a quotation mark missing, or one too many?"
+            )
+        yield row[columns.places[0]], row[columns.places[1]]
+
+
+def _is_quoted(line: str) -> bool:
+    """Return whether each cell of a line of tab-separated cells is in quotation marks."""
+    cells = line.rstrip("\r").split("\t")
+    return all(len(cell) > 1 and cell[0] == cell[-1] == '"' for cell in cells)
+
+
+def _plain_rows(lines: Iterable[str], name: str) -> Iterator[tuple[int, list[str]]]:
+    """Yield the number and the cells of each line of a tab-separated table.
+
+    A quotation mark is text. A cell is read as a spreadsheet writes it only if it is in quotation
+    marks and has doubled ones in it, which no text has.
+    """
+    for number, line in enumerate(lines, start=1):
+        cells = line.rstrip("\r").split("\t")
+        for place, cell in enumerate(cells):
+            if _DOUBLED.fullmatch(cell):
+                cells[place] = cell[1:-1].replace('""', '"')
+        if len(cells) == 1 and cells[0]:
+            raise UserError(
+                f"{name}:{number}: has no tab: expected a sentence, a tab and its translation; of "
+                "text in two files, name both; if a cell has several lines, save it as CSV"
+            )
+        yield number, cells
+
+
+def _quoted_rows(
+    lines: Iterable[str],
+    delimiter: str,
+    name: str,
+) -> Iterator[tuple[int, list[str]]]:
+    """Yield the cells of each row of a table with quoted cells, and the line where it begins.
+
+    Raises:
+        UserError: a quotation mark is not closed, or something follows the closing one.
+    """
+    reader = csv.reader(
+        (f"{line}\n" for line in lines), delimiter=delimiter, strict=True
+    )
+    while True:
+        number = reader.line_num + 1
+        try:
+            row = next(reader, None)
+        except csv.Error as error:
+            raise UserError(
+                f"{name}:{number}: not a row of a table: {error}; a quotation mark in a cell is "
+                "written twice, and the cell in quotation marks"
+            ) from None
+        if row is None:
+            return
+        yield number, row
+
+
+def _delimiter(head: Sequence[str], name: str, reading: Reading) -> str:
+    """Return what separates the cells of a CSV table.
+
+    It is what separates columns whose names are those of the two sides, or else what separates the
+    first lines into the same number of cells, two or more.
+    """
+    likely = []
+    for delimiter in (",", ";", "\t"):
+        rows = csv.reader((f"{line}\n" for line in head), delimiter=delimiter)
+        try:
+            cells = list(rows)
+            # The last row may go on after these lines.
+            cells = cells[:-1] or cells
+        except csv.Error:
+            continue
+        if cells and _named(cells[0], reading.languages):
+            return delimiter
+        counts = {len(row) for row in cells if row}
+        if len(counts) == 1 and counts != {1}:
+            likely.append(delimiter)
+    if len(likely) != 1:
+        raise UserError(
+            f"{name}: cannot be told apart into columns by one of comma, semicolon and tab: add a "
+            f"first row that names the columns, such as {reading.languages.source},"
+            f"{reading.languages.target}"
+        )
+    return likely[0]
+
+
+@dataclass(frozen=True)
+class _Columns:
+    """The columns of a table that are read."""
+
+    places: tuple[int, int]
+    count: int
+    """Number of all columns."""
+    is_header: bool
+    """Whether the first row names the columns, and is no pair."""
+
+
+def _columns(first: Sequence[str], name: str, reading: Reading) -> _Columns:
+    """Return the columns to read of a table that has this first row.
+
+    Raises:
+        UserError: the columns that ``reading`` states are not there; or it states none, and the row
+            neither names the languages nor has exactly two cells.
+    """
+    shown = ", ".join(repr(cell[:20]) for cell in first)
+    if reading.columns is not None:
+        stated = reading.columns
+        names = [cell.strip() for cell in first]
+        count = len(first)
+        if all(column in names for column in stated):
+            places = (names.index(stated[0]), names.index(stated[1]))
+            return _Columns(places, count, is_header=True)
+        if all(re.fullmatch("[1-9][0-9]{0,3}", column) for column in stated):
+            places = (int(stated[0]) - 1, int(stated[1]) - 1)
+            if max(places) < count:
+                is_header = _named(first, reading.languages) is not None
+                return _Columns(places, count, is_header)
+        raise UserError(
+            f"{name}: no columns {' and '.join(stated)}; its first row has: {shown}"
+        )
+    named = _named(first, reading.languages)
+    if named:
+        return _Columns(named, len(first), is_header=True)
+    if len(first) == 2:
+        return _Columns((0, 1), 2, is_header=False)
+    raise UserError(
+        f"{name}: its first row has {len(first)} cells and names no columns "
+        f"{reading.languages.source} and {reading.languages.target}: choose two, such as "
+        f"--columns 1 2; it has: {shown}"
+    )
+
+
+def _named(names: Iterable[object], languages: Languages) -> tuple[int, int] | None:
+    """Return the places of the names of the two sides, or None if one is not there once.
+
+    A name is that of a language, such as en or en-US, or source or target.
+    """
+    places: list[int] = []
+    sides = zip((languages.source, languages.target), _SIDE_NAMES, strict=True)
+    for language, further in sides:
+        found = []
+        for place, name in enumerate(names):
+            text = str(name).strip().lower()
+            if text in further or (len(text) <= 12 and speaks(text, language)):
+                found.append(place)
+        if len(found) != 1:
+            return None
+        places += found
+    return places[0], places[1]
+
+
+def _read_records(
+    lines: Iterable[str],
+    name: str,
+    reading: Reading,
+) -> Iterator[LinePair]:
+    """Yield the pairs of JSON lines: {"translation": {"en": ..., "ro": ...}} or the inner object.
+
+    Raises:
+        UserError: a line is not such an object. The message names the line and its keys.
+    """
+    for number, line in enumerate(lines, start=1):
+        if line.strip():
+            place = f"{name}:{number}"
+            if number == 1 and line.lstrip().startswith("["):
+                raise UserError(
+                    f"{place}: a JSON list: write one record a line: jq -c '.[]' OLD > NEW.jsonl"
+                )
+            yield _pair_of_record(record_of_line(line, place), place, reading)
+
+
+def _pair_of_record(
+    record: dict[str, object], place: str, reading: Reading
+) -> LinePair:
+    """Return the two texts of a record; a text that is null is empty."""
+    translation = record.get("translation")
+    if isinstance(translation, dict):
+        record = translation
+    keys = list(record)
+    if reading.columns and all(column in record for column in reading.columns):
+        chosen = reading.columns
+    elif named := _named(keys, reading.languages):
+        chosen = (keys[named[0]], keys[named[1]])
+    else:
+        raise UserError(
+            f"{place}: expected the keys {reading.languages.source} and "
+            f"{reading.languages.target}, or choose two by --columns; there are: "
+            f"{', '.join(keys[:_LINES_OF_HEAD]) or 'none'}"
+        )
+    texts = []
+    for key in chosen:
+        text = record[key]
+        if not isinstance(text, str | None):
+            raise UserError(f"{place}: '{key}' is not a text")
+        texts.append(text or "")
+    return texts[0], texts[1]
+
+
+def _rows_of_parquet(name: str) -> Iterator[dict[str, object]]:
+    """Yield the rows of a Parquet file.
+
+    Raises:
+        UserError: the file is compressed, in an archive, damaged or a decompression bomb.
+    """
+    import pyarrow.parquet as parquet
+
+    path = Path(name)
+    if "#" in name or path.suffix.lower() != ".parquet":
+        raise UserError(
+            f"{name}: Parquet is not read from within other files: unpack it"
+        )
+    with open_input(path), failures_of_file(name, "not a Parquet file"):
+        file = parquet.ParquetFile(path)
+        for number in range(file.metadata.num_row_groups):
+            size = file.metadata.row_group(number).total_byte_size
+            refuse_bomb(path.stat().st_size, size, name)
+        for batch in file.iter_batches(batch_size=_ROWS_OF_PARQUET):
+            yield from batch.to_pylist()
