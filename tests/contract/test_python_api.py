@@ -171,3 +171,16 @@ def test_what_the_page_says_runs(
     for block in blocks:
         exec(block, names)
     assert isinstance(names["right"], convs2s.PairScore)
+
+
+def test_texts_are_split_unless_one_says_otherwise(model: Path) -> None:
+    """In Python as in the server; lines of ``convs2s translate`` are not."""
+    translator = Translator.load(model, device="cpu")
+    text = "W1 w2 w3. W4 w5."
+    (default,) = translator.translate([text])
+    (split,) = translator.translate([text], split_sentences=True)
+    (whole,) = translator.translate([text], split_sentences=False)
+    assert default.score == split.score != whole.score
+    of_tokens = Translator.load(model, device="cpu", pretokenized=True)
+    (tokens,) = of_tokens.translate([text])
+    assert len(tokens.source_tokens) == 5

@@ -7,7 +7,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self
 
-from convs2s.config.decoding import DecodingSettings, TunedLengthPenalty
+from convs2s.config.decoding import (
+    SPLIT_SENTENCES,
+    DecodingSettings,
+    TunedLengthPenalty,
+)
 from convs2s.config.messages import validated
 from convs2s.config.options import Device
 from convs2s.config.section import PositiveInt, Processes, Section, Values
@@ -35,8 +39,8 @@ class _Arguments(Section):
     pretokenized: bool = False
     n_best: PositiveInt = 1  # number of hypotheses in each translation
     attention: bool = False  # whether each hypothesis has its attention
-    # Whether each sentence of a text is translated by itself.
-    split_sentences: bool = False
+    # Whether each sentence of a text is translated by itself; None: unless it is pretokenized.
+    split_sentences: bool | None = None
 
 
 class Translator:
@@ -177,13 +181,13 @@ class Translator:
         *,
         n_best: int = 1,
         attention: bool = False,
-        split_sentences: bool = False,
+        split_sentences: bool | None = None,
         **settings: object,
     ) -> list[Translation]:
         """Translate texts and return their translations in the same order.
 
-        Each text is one sentence, unless ``split_sentences`` is set. Texts of similar length are
-        translated in the same batch.
+        Each sentence of a text is translated by itself, unless ``split_sentences`` is False.
+        Sentences of similar length are translated in the same batch.
 
         Args:
             texts: raw texts; a text without any word has an empty translation.
@@ -192,7 +196,8 @@ class Translator:
             attention: whether each hypothesis has its attention, layer by layer, which takes one
                 more pass through the network.
             split_sentences: whether each sentence of a text is translated by itself. A text still
-                has one translation, which joins those of its sentences (docs/translating.md).
+                has one translation, which joins those of its sentences (docs/translating.md). None
+                means True for raw text; the model's own tokens cannot be split.
             settings: any setting of ``DecodingSettings`` (docs/configuration.md) that ``load`` does
                 not take, such as ``beam=5``.
 
@@ -211,6 +216,8 @@ class Translator:
             raise UserError(
                 "translate: split_sentences: splits raw text, not a model's tokens"
             )
+        if split_sentences is None:
+            split_sentences = SPLIT_SENTENCES and not lines.pretokenized
         numbered = list(enumerate(checked, start=1))
         split = SplitLines(
             numbered, self.languages["source"] if split_sentences else None

@@ -9,6 +9,14 @@ from convs2s.config.section import NonNegativeFloat, PositiveInt, Section
 from convs2s.errors import UserError
 from convs2s.files.limits import LARGEST_LENGTH_PENALTY, LONGEST_OUTPUT, WIDEST_BEAM
 
+SPLIT_SENTENCES = True
+"""Whether each sentence of a text is translated by itself, unless the caller decides: in Python, by
+the server and in documents.
+
+The lines of ``convs2s translate`` are sentences, as in the workflow's test sets. It splits them
+only on request, so that their translations can be scored against the workflow's.
+"""
+
 LengthPenalty = Annotated[float, Field(ge=0, le=LARGEST_LENGTH_PENALTY)]
 
 

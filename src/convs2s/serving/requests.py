@@ -8,7 +8,7 @@ from typing import Annotated, NamedTuple
 from pydantic import Field
 
 from convs2s.api.translator import OF_A_MODEL, check_texts
-from convs2s.config.decoding import DecodingSettings
+from convs2s.config.decoding import SPLIT_SENTENCES, DecodingSettings
 from convs2s.config.messages import validated
 from convs2s.config.section import PositiveInt, Section
 from convs2s.decoding.split_lines import SplitLines
@@ -90,7 +90,8 @@ class OwnRequest(Section):
     beam: PositiveInt  # hypotheses kept at each step
     n_best: PositiveInt = 1  # number of hypotheses in each translation
     attention: bool = False  # whether each translation has its attention
-    split_sentences: bool = True  # whether each sentence is translated by itself
+    # Whether each sentence is translated by itself.
+    split_sentences: bool = SPLIT_SENTENCES
 
 
 def check_search(search: DecodingSettings, settings: ServerSettings) -> None:

@@ -5,6 +5,7 @@ from typing import Annotated
 
 from pydantic import Field
 
+from convs2s.config.decoding import SPLIT_SENTENCES
 from convs2s.config.section import Expecting, PositiveFloat, PositiveInt, Section, Text
 from convs2s.files.limits import LONGEST_LINE_BYTES, WIDEST_BEAM
 
@@ -31,7 +32,7 @@ class ServerSettings(Section):
     most_waiting: PositiveInt = 512
     """Maximum number of sentences that wait. If there are more, the largest requests are refused
     for the moment."""
-    split_sentences: bool = True
+    split_sentences: bool = SPLIT_SENTENCES
     """Translate each sentence of a text by itself (docs/translating.md), unless a request states
     split_sentences: false."""
     allow_origin: Annotated[
