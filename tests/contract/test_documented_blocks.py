@@ -25,6 +25,7 @@ ELSEWHERE = {
     "cd results/demo_en_fr": "tests/contract/test_exported_results.py",
     "curl http://127.0.0.1:8000/translate": "tests/contract/test_server.py",
     "curl http://127.0.0.1:8000/metrics": "tests/contract/test_server.py",
+    "pip install -c constraints.txt -e '.[documents]'": "tests/contract/test_documents.py",
     "pip install -c constraints.txt -e '.[hub]'": "tests/contract/test_hub_folder.py",
     "pip install -c constraints.txt -e '.[serve]'": "tests/contract/test_server.py",
     "import convs2s": "tests/contract/test_python_api.py",
@@ -64,7 +65,7 @@ STARTS = re.compile(
 TEXTS = (
     "news.en test.en test.fr raw.en words.en translations.fr baseline.fr system.fr titles.txt "
     "outputs.txt output.fr r1.txt r2.txt test.bpe.en test.zh translations.zh "
-    "models/wmt22-comet-da.ckpt"
+    "models/wmt22-comet-da.ckpt page.html"
 )
 """Files that the commands read."""
 

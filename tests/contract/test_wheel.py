@@ -140,12 +140,18 @@ def test_a_model_file_and_the_wheel_translate(
         ("results ledger.jsonl --scale multi30k --output page.md", "pandas", "report"),
         ("status .", "rich", "train"),
         ("serve model.safetensors", "uvicorn", "serve"),
+        (
+            "translate-document m --input page.md --output out",
+            "markdown_it",
+            "documents",
+        ),
     ],
 )
 def test_a_command_names_the_extra_that_it_lacks(
     python: Path, tmp_path: Path, asked: str, module: str, extra: str
 ) -> None:
     command = str(python.with_name("convs2s"))
+    (tmp_path / "page.md").touch()
     done = run_bare(python, command, *asked.split(), folder=tmp_path)
     assert done.returncode == 1
     assert done.stderr.startswith(f"convs2s: error: {module} is not installed: ")

@@ -25,7 +25,7 @@ LAYERS = (
     "decoding",
     "training",
     "demo pages",
-    "paper interop mirror publish api",
+    "paper interop mirror publish api documents",
     "costs",
     "pipeline serving",
     "cli",

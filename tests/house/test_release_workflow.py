@@ -42,7 +42,7 @@ def test_every_extra_is_installed_where_its_tests_run(
     (installed,) = re.findall(r"EXTRAS=(\S+)", typed)
     project = tomllib.loads((root / "pyproject.toml").read_text("utf-8"))["project"]
     extras = set(project["optional-dependencies"])
-    of_dev_and_workflow = {"hub", "report", "serve", "train"}
+    of_dev_and_workflow = {"documents", "hub", "report", "serve", "train"}
     assert extras - set(installed.split(",")) <= of_dev_and_workflow
     named = re.findall(r"tests/\S+", typed)
     assert [path for path in named if not (root / path).exists()] == []

@@ -44,6 +44,7 @@ EXIT_CODES = (
 )
 
 EXTRAS = {
+    "documents": ("markdown_it", "polib"),
     "hub": ("httpx2", "huggingface_hub"),
     "report": ("pandas", "scipy", "tabulate", "vl_convert"),
     "serve": ("prometheus_client", "starlette", "uvicorn"),
@@ -54,6 +55,7 @@ EXTRAS = {
 EXAMPLES = """examples:
   echo "The man sees two red cars." | convs2s translate model.safetensors
   convs2s translate model.safetensors --input news.en --output news.fr --workers 4
+  convs2s translate-document model.safetensors --input page.html --output page.fr.html
   convs2s serve model.safetensors --port 8000
   convs2s new-task pairs.tsv --languages en ro
   convs2s new-task memory.tmx more.csv --languages en ro --name mine_en_ro
@@ -203,6 +205,10 @@ def _completion(arguments: Namespace) -> None:
 
 COMMANDS: Commands = {
     "translate": (translate.add_translate, "translate raw text"),
+    "translate-document": (
+        translate.add_translate_document,
+        "translate a document and keep its markup",
+    ),
     "serve": (translate.add_serve, "run a server that translates and shows attention"),
     "new-task": (new_task.add_new_task, "make a task of your own text"),
     "train": (train.add_train, "train a model on a prepared task"),

@@ -1,4 +1,4 @@
-"""The commands ``convs2s translate``, ``serve`` and ``attention``, which translate raw text."""
+"""The commands ``convs2s translate``, ``translate-document``, ``serve`` and ``attention``."""
 
 import gc
 import sys
@@ -18,11 +18,14 @@ from convs2s.cli.options import (
 from convs2s.config.decoding import DecodingSettings
 from convs2s.decoding.device import held_search_device
 from convs2s.errors import UserError
+from convs2s.files.atomic import check_not_read
 from convs2s.serving.settings import ServerSettings
 
 
 def add_translate(command: ArgumentParser) -> Run:
     """Translate a file, or the standard input, line by line and in order.
+
+    Each line is a sentence, unless --split-sentences is given.
 
     The text is raw, and is prepared like the test sets of the model's task. With --pretokenized it
     consists of the model's tokens. If the translation of a file was killed, rerun the same command
@@ -142,6 +145,40 @@ def _translate_on(device: str, arguments: Namespace) -> None:
         workers=arguments.workers,
         silent=arguments.quiet,
     )
+
+
+def add_translate_document(command: ArgumentParser) -> Run:
+    """Translate the text of a document, sentence by sentence, and keep all else.
+
+    The documents are plain text, HTML, Markdown, subtitles (srt, vtt), Word documents (docx) and
+    gettext's catalogues (po); the suffix of --input says which (docs/documents.md). Markdown and po
+    need the extra `documents` of the package.
+    """
+    add_models(command)
+    add_file(command, "--input", "document to translate", required=True)
+    add_file(command, "--output", "document to write", required=True)
+    add_flag(command, "--quiet", "print no progress")
+    add_device(command)
+    add_threads(command)
+    add_section(command, DecodingSettings)
+    return _translate_document
+
+
+def _translate_document(arguments: Namespace) -> None:
+    from convs2s.decoding.translate import LineTranslator
+    from convs2s.documents.read import read_document
+    from convs2s.documents.translate import translate_document
+
+    check_not_read(arguments.output, [arguments.input, *arguments.model])
+    document = read_document(arguments.input)
+    settings = read_section(arguments, DecodingSettings)
+    with held_search_device(arguments.device, waits=False) as device:
+        translator = LineTranslator(
+            arguments.model, settings, device, threads=arguments.threads
+        )
+        translate_document(
+            translator, document, arguments.output, silent=arguments.quiet
+        )
 
 
 def add_serve(command: ArgumentParser) -> Run:

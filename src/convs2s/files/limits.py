@@ -16,6 +16,9 @@ The corpus filter drops lines that are too long for a sentence.
 ENCODING_SAMPLE_BYTES = 1 << 18
 """Number of bytes of a text that is not UTF-8 from which its encoding is guessed."""
 
+LARGEST_DOCUMENT_BYTES = 64 << 20
+"""Maximum number of bytes of a document to translate, or of all parts of a Word document."""
+
 LARGEST_RATIO = 200
 """Maximum ratio of decompressed to compressed bytes. Text is compressed by a factor of 3 to 10."""
 

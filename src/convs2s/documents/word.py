@@ -1,0 +1,247 @@
+"""Find the text of Word documents (docx), and write its translation into the same XML.
+
+Libraries for such documents write all XML anew, and do not show footnotes. Here only the bytes of
+texts are replaced: the parser tells where they are.
+"""
+
+import io
+import re
+import zipfile
+from collections.abc import Iterator, Sequence
+from copy import copy
+from dataclasses import dataclass, field
+from itertools import groupby
+from pathlib import Path
+from xml.parsers import expat
+
+from convs2s.documents.passages import ENTITY, Fragment, Passage, inline_items
+from convs2s.download.archives import open_zip
+from convs2s.errors import UserError, failures_of_file
+from convs2s.files.compressed import refuse_bomb
+from convs2s.files.limits import LARGEST_DOCUMENT_BYTES
+
+_PART = re.compile(r"word/(?:document|header|footer|footnotes|endnotes)\d*\.xml")
+
+_NAMESPACES = (
+    "http://schemas.openxmlformats.org/wordprocessingml/2006/main",
+    "http://purl.oclc.org/ooxml/wordprocessingml/main",
+)
+
+_BREAKS = {"br", "cr", "tab", "ptab"}
+"""Elements that end a passage within a paragraph."""
+
+_START_TAG = re.compile(rb"""<(?:[^>"']|"[^"]*"|'[^']*')*>""")
+_KEEPS_BLANKS = re.compile(rb"\sxml:space\s*=")
+_INVISIBLE = re.compile(rb"<\w+:(?:lang|noProof)\b[^>]*>")
+"""Properties of a run that a reader does not see."""
+
+_NO_MARKUP = re.compile(r"(?!)")
+_WRITTEN = {ord("&"): "&amp;", ord("<"): "&lt;", ord(">"): "&gt;"}
+
+
+@dataclass
+class _Text:
+    """A text in an XML part: the offset of its tag, and those of its content.
+
+    ``place`` is the elements that it is in, within its paragraph, and the properties of its run.
+    Texts that a reader sees alike, one after the other, have the same.
+    """
+
+    tag: int
+    start: int
+    end: int = 0
+    place: tuple[tuple[int, ...], bytes] = ((), b"")
+
+
+@dataclass
+class _Paragraph:
+    """The texts of a paragraph; None where one passage ends."""
+
+    depth: int
+    texts: list[_Text | None] = field(default_factory=list)
+
+
+class WordDocument:
+    """A Word document. Its ``texts`` are those of paragraphs, also in tables, notes and margins."""
+
+    def __init__(self, content: bytes, name: str) -> None:
+        """Read a document; ``name`` is for messages.
+
+        Raises:
+            UserError: the content is not such a document, is damaged or encrypted, or its parts are
+                too large.
+        """
+        self._members = list[tuple[zipfile.ZipInfo, bytes]]()
+        archive = open_zip(io.BytesIO(content), Path(name))
+        size = sum(member.file_size for member in archive.infolist())
+        refuse_bomb(len(content), size, name)
+        if size > LARGEST_DOCUMENT_BYTES:
+            raise UserError(
+                f"{name}: its parts have {size:,} bytes, and {LARGEST_DOCUMENT_BYTES:,} is the "
+                "most: split the document, or remove its pictures"
+            )
+        with failures_of_file(name, "damaged or encrypted; save it again"):
+            for member in archive.infolist():
+                self._members.append((member, archive.read(member)))
+        self._parts = dict[str, _Part]()
+        for member, xml in self._members:
+            if _PART.fullmatch(member.filename):
+                self._parts[member.filename] = _Part(xml, f"{name}#{member.filename}")
+        if not any(path.startswith("word/document") for path in self._parts):
+            raise UserError(
+                f"{name}: a zip archive without word/document.xml: expected a Word document (docx)"
+            )
+        self.texts = list[str]()
+        for part in self._parts.values():
+            self.texts += part.texts
+
+    def translated(self, translations: Sequence[str]) -> bytes:
+        """Return the document with the translations of its ``texts``."""
+        stream = io.BytesIO()
+        start = 0
+        with zipfile.ZipFile(stream, "w") as archive:
+            for member, content in self._members:
+                part = self._parts.get(member.filename)
+                if part is not None:
+                    end = start + len(part.texts)
+                    content = part.translated(translations[start:end])
+                    start = end
+                archive.writestr(copy(member), content, member.compress_type)
+        return stream.getvalue()
+
+
+class _Part:
+    """An XML part of a document, and the ``texts`` to translate in it."""
+
+    def __init__(self, xml: bytes, name: str) -> None:
+        self._xml = xml
+        with failures_of_file(name, "not XML in UTF-8; save the document again"):
+            xml.decode()
+            paragraphs = _ParagraphReader(xml).paragraphs
+        # Each passage with the texts of each of its fragments.
+        self._passages = list[tuple[Passage, list[list[_Text]]]]()
+        for paragraph in paragraphs:
+            for is_text, group in groupby(
+                paragraph.texts, lambda text: text is not None
+            ):
+                if is_text:
+                    self._add([text for text in group if text is not None])
+        self.texts = list[str]()
+        for passage, _ in self._passages:
+            self.texts += passage.texts
+
+    def _add(self, texts: list[_Text]) -> None:
+        """Add a passage."""
+        runs = [list(group) for _, group in groupby(texts, lambda text: text.place)]
+        sizes = dict[tuple[tuple[int, ...], bytes], int]()
+        for text in texts:
+            sizes[text.place] = sizes.get(text.place, 0) + text.end - text.start
+        # What most of the paragraph looks like is plain, and what differs is marked.
+        plain = max(sizes, key=lambda place: (not place[0], sizes[place]))
+        fragments = list[Fragment]()
+        for run in runs:
+            written = b"".join(self._xml[text.start : text.end] for text in run)
+            (fragment,) = inline_items(written.decode(), _NO_MARKUP, ENTITY, _WRITTEN)
+            assert isinstance(fragment, Fragment)
+            fragments.append(
+                Fragment(
+                    fragment.text,
+                    fragment.written,
+                    "plain" if run[0].place == plain else "marked",
+                    fragment.spellings,
+                )
+            )
+        self._passages.append((Passage(fragments), runs))
+
+    def translated(self, translations: Sequence[str]) -> bytes:
+        """Return the part with the translations of its ``texts``."""
+        edits = list[tuple[int, int, bytes]]()
+        start = 0
+        for passage, runs in self._passages:
+            end = start + len(passage.texts)
+            translated = passage.translated(translations[start:end])
+            start = end
+            for fragment, text, run in zip(
+                passage.fragments, translated, runs, strict=True
+            ):
+                if text != fragment.written:
+                    edits += self._edits(run, text)
+        edited = list[bytes]()
+        end = 0
+        for first, last, content in sorted(edits):
+            edited += [self._xml[end:first], content]
+            end = last
+        return b"".join([*edited, self._xml[end:]])
+
+    def _edits(self, run: list[_Text], text: str) -> Iterator[tuple[int, int, bytes]]:
+        """Yield what replaces the bytes between two offsets: all text comes first."""
+        first, *others = run
+        tag = self._xml[first.tag : first.start]
+        if text != text.strip() and not _KEEPS_BLANKS.search(tag):
+            tag = tag[:-1] + b' xml:space="preserve">'
+        yield first.tag, first.end, tag + text.encode()
+        for other in others:
+            yield other.start, other.end, b""
+
+
+class _ParagraphReader:
+    """Finds the texts of an XML part. A paragraph may be within another, as in a text box."""
+
+    def __init__(self, xml: bytes) -> None:
+        self.paragraphs = list[_Paragraph]()
+        self._xml = xml
+        self._parser = expat.ParserCreate(namespace_separator=" ")
+        self._parser.StartElementHandler = self._start
+        self._parser.EndElementHandler = self._end
+        self._parser.StartDoctypeDeclHandler = self._refuse_doctype
+        # The open elements, by the offsets of their tags, and the open paragraphs.
+        self._open = list[int]()
+        self._paragraphs = list[_Paragraph]()
+        self._properties = b""
+        self._parser.Parse(xml, True)
+
+    def _refuse_doctype(self, *_: object) -> None:
+        raise ValueError("a document type declaration")
+
+    def _start(self, full_name: str, attributes: dict[str, str]) -> None:
+        offset = self._parser.CurrentByteIndex
+        namespace, _, name = full_name.rpartition(" ")
+        self._open.append(offset)
+        if namespace not in _NAMESPACES:
+            return
+        if name == "p":
+            self._paragraphs.append(_Paragraph(len(self._open)))
+        elif not self._paragraphs:
+            return
+        elif name == "r":
+            self._properties = b""
+        elif name in _BREAKS:
+            self._paragraphs[-1].texts.append(None)
+        elif name == "t":
+            tag = _START_TAG.match(self._xml, offset)
+            assert tag is not None
+            paragraph = self._paragraphs[-1]
+            # Without the run and the text.
+            elements = tuple(self._open[paragraph.depth : -2])
+            place = (elements, self._properties)
+            paragraph.texts.append(_Text(offset, tag.end(), place=place))
+
+    def _end(self, full_name: str) -> None:
+        offset = self._parser.CurrentByteIndex
+        started = self._open.pop()
+        namespace, _, name = full_name.rpartition(" ")
+        if namespace not in _NAMESPACES or not self._paragraphs:
+            return
+        texts = self._paragraphs[-1].texts
+        if name == "p":
+            self.paragraphs.append(self._paragraphs.pop())
+        elif name == "rPr":
+            tag = _START_TAG.match(self._xml, started)
+            assert tag is not None
+            self._properties = _INVISIBLE.sub(b"", self._xml[tag.end() : offset])
+        elif name == "t" and texts and texts[-1] is not None:
+            texts[-1].end = offset
+            # An empty element, or one with more than text, such as a comment.
+            content = self._xml[texts[-1].start : offset]
+            if offset <= started or not content or b"<" in content:
+                texts.pop()

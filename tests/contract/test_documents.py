@@ -1,0 +1,396 @@
+"""``convs2s translate-document``: what is text is translated, and all else stays as it is."""
+
+import io
+import re
+import zipfile
+from html import unescape
+from pathlib import Path
+
+import polib
+import pytest
+
+from convs2s.api.translator import Translator
+from convs2s.documents.read import read_document
+from tests.conftest import Terminal
+
+HTML = """<!DOCTYPE html>
+<html><head><meta charset="utf-8"><title>A page</title>
+<style>p > b {color: red}</style><script>if (a < b) f("<p>no</p>")</script></head>
+<!-- <p>not this</p> --><body class="a > b">
+<p>The man <b>sees</b>
+   two&nbsp;<i>red</i> cars &amp; caf&eacute;s.</p><pre>as
+  it is</pre><p>Use <code>f(x)</code> here.<br>R & D, 2 < 3</p>
+<img alt="alone"><ul><li><a href='x'>A link</a>.<li>100</ul><textarea>no</textarea></body>
+"""
+
+MARKDOWN = """---
+title: My page
+---
+# The title #
+
+The man **sees** two
+*red* cars with `code` and [a link](http://x.org "title").
+See <https://x.org/a_b>, 2 * 3 and snake_case.
+
+> A quoted text that goes
+> on here  
+> after a hard break
+
+1. One item
+   goes on
+   - [ ] a task, see [this][1] and ![alt](x.png)
+
+| red cars | b \\| c |
+|---|:-:|
+| red cars | `x` |
+
+```python
+not = "this"
+```
+
+    nor this
+
+<div>nor this</div>
+
+[1]: http://x.org
+"""  # noqa: W291
+
+SRT = """1
+00:00:01,000 --> 00:00:02,000
+<i>The man sees
+two cars</i>
+
+1
+00:00:03,000 --> 00:00:04,000
+- Hello.
+- {\\an8}Hi!
+
+42
+
+Still the same
+3
+00:00:05,000 --> 00:00:06,000 X1:40
+"""
+
+VTT = """WEBVTT - The title
+
+STYLE
+::cue { color: red }
+
+NOTE A note
+of two lines
+
+first cue
+00:01.000 --> 00:02.000 align:start
+<v Roger>R&amp;B is <c.x>loud</c>
+- Yes
+
+00:03.000 --> 00:04.000
+<00:03.100>one <00:03.200>two
+"""
+
+TEXT = """A title
+
+This is a paragraph whose lines are wrapped at about
+sixty columns, so that they go on in the next line and
+end here.
+
+Roses are red
+violets are blue
+  - An item of the list that is long enough for two lines
+    is here
+> A quoted text that is long enough for two lines, and so
+> it goes on
+"""
+
+PO = r"""# A comment
+msgid ""
+msgstr ""
+"Content-Type: text/plain; charset=UTF-8\n"
+"Plural-Forms: nplurals=2; plural=(n > 1);\n"
+
+#. For translators
+#: a.c:1 b.c:2
+#, python-format
+msgid "Hello %(name)s!\n"
+msgstr ""
+
+msgctxt "menu"
+msgid "Open"
+msgstr "Ouvrir"
+
+#, fuzzy
+#| msgid "old"
+msgid "new"
+msgstr "vieux"
+
+msgid "%d car"
+msgid_plural "%d cars"
+msgstr[0] ""
+msgstr[1] ""
+
+#~ msgid "gone"
+#~ msgstr ""
+"""
+
+
+def translated(content: bytes, suffix: str, folder: Path) -> bytes:
+    """Translate a document by a translator that writes capitals."""
+    path = folder / f"document{suffix}"
+    path.write_bytes(content)
+    document = read_document(path)
+    return document.translated([text.upper() for text in document.texts])
+
+
+def unchanged(content: bytes, suffix: str, folder: Path) -> bytes:
+    """Translate a document by a translator that changes nothing."""
+    path = folder / f"document{suffix}"
+    path.write_bytes(content)
+    document = read_document(path)
+    return document.translated(document.texts)
+
+
+# ---- all that is not text ----
+
+
+@pytest.mark.parametrize(
+    ("suffix", "content"),
+    [
+        (".html", HTML),
+        (".md", MARKDOWN),
+        (".srt", SRT),
+        (".vtt", VTT),
+        (".txt", TEXT),
+        # Markup without an end, alone or wrong.
+        (".htm", "<p>One <b>two</p> three <a href='x>y <!-- z"),
+        (".htm", "One</b> & <3 two<br/><b></b> <b> </b>three"),
+        (".md", "One **two *three* [four](x\n\n- \n\n`five\n\n#\n"),
+        (".md", "[![badge](a.svg)](b) text \\* \\_ &copy; [^1]\n\n[^1]: A note\n"),
+        (".srt", "No times\nat all\n"),
+        (".txt", "a\r\rb\x0bc\u2028d\x85"),
+    ],
+)
+@pytest.mark.parametrize(
+    "change", ["", "\ufeff", "\r\n"], ids=["as it is", "BOM", "CRLF"]
+)
+def test_text_that_stays_leaves_every_byte(
+    tmp_path: Path, suffix: str, content: str, change: str
+) -> None:
+    if change == "\ufeff":
+        content = change + content
+    elif change:
+        content = content.replace("\n", change)
+    assert unchanged(content.encode(), suffix, tmp_path) == content.encode()
+
+
+@pytest.mark.parametrize("suffix", [".html", ".md", ".srt", ".vtt", ".txt", ".po"])
+def test_an_empty_document_stays_empty(tmp_path: Path, suffix: str) -> None:
+    assert unchanged(b"", suffix, tmp_path) == b""
+
+
+def test_html_keeps_its_encoding(tmp_path: Path) -> None:
+    page = '<meta charset="ISO-8859-1"><p>Un caf\xe9 \x80 &eacute;'
+    content = page.replace("\x80", "\u20ac").encode("cp1252")
+    assert unchanged(content, ".html", tmp_path) == content
+    path = tmp_path / "document.html"
+    (text,) = read_document(path).texts
+    assert text == "Un caf\xe9 \u20ac \xe9"
+    done = read_document(path).translated(["\u0219i \xe9 <b>"])
+    assert done.endswith("<p>&#537;i &eacute; &lt;b>".encode("cp1252"))
+
+
+# ---- the text ----
+
+
+def test_texts_are_whole_sentences_and_nothing_else(tmp_path: Path) -> None:
+    found = dict[str, list[str]]()
+    for suffix, content in [(".html", HTML), (".srt", SRT), (".txt", TEXT)]:
+        path = tmp_path / f"document{suffix}"
+        path.write_text(content)
+        found[suffix] = read_document(path).texts
+    assert "Use f(x) here." in found[".html"]
+    assert not [text for text in found[".html"] if re.search("no|not|alone", text)]
+    assert found[".srt"] == ["The man sees two cars", "Hello.", "Hi!", "Still the same"]
+    assert found[".txt"][2:] == [
+        "Roses are red",
+        "violets are blue",
+        "An item of the list that is long enough for two lines is here",
+        "A quoted text that is long enough for two lines, and so it goes on",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("suffix", "content", "kept"),
+    [
+        (
+            ".html",
+            HTML,
+            r"<[^!>]*>|<!D.*>|<!--.*-->|<(?:sc|st|p).*</(?:sc|st)\w+>|f\(x\)",
+        ),
+        (".vtt", VTT, r"<[^>]*>|(?s:\A.*?cue\n)|.*-->.*"),
+        (".srt", SRT, r"<[^>]*>|\{.*\}|.*-->.*"),
+    ],
+)
+def test_text_is_translated_and_markup_is_not(
+    tmp_path: Path, suffix: str, content: str, kept: str
+) -> None:
+    done = translated(content.encode(), suffix, tmp_path).decode()
+    assert done != content
+    assert unescape(done).upper() == unescape(content).upper()
+    assert re.findall(kept, done) == re.findall(kept, content)
+
+
+def test_code_and_links_of_markdown_stay(tmp_path: Path) -> None:
+    done = translated(MARKDOWN.encode(), ".md", tmp_path).decode()
+    head, rest = done.split("# THE TITLE #\n")
+    assert head == "---\ntitle: My page\n---\n"
+    assert rest.startswith(
+        "\nTHE MAN **SEES** TWO\n*RED* CARS WITH `code` AND "
+        '[A LINK](http://x.org "title").\nSEE <https://x.org/a_b>, 2 * 3 AND SNAKE_CASE.\n'
+        "\n> A QUOTED TEXT THAT GOES\n> ON HERE  \n> AFTER A HARD BREAK\n"
+        "\n1. ONE ITEM\n   GOES ON\n   - [ ] A TASK, SEE [THIS][1] AND ![alt](x.png)\n"
+        "\n| RED CARS | B \\| C |\n|---|:-:|\n| RED CARS | `x` |\n"
+    )
+    assert rest.split("`x` |\n")[1] == MARKDOWN.split("`x` |\n")[1]
+
+
+@pytest.mark.parametrize(
+    ("content", "translations", "expected"),
+    [
+        # The whole, then its parts: the tags are put where the part's translation is.
+        (
+            "<p>The <b>man</b> sees it.",
+            ["L'homme le voit.", "Le", "homme", "voit."],
+            "<p>L'<b>homme</b> le voit.",
+        ),
+        (
+            "<p>It is<b>n't</b> red",
+            ["Ce n'est pas rouge", "C'est", "Pas", "rouge"],
+            "<p>Ce n'est <b>pas</b> rouge",
+        ),
+        # Words that are there twice.
+        (
+            "<p>A man sees <i>a man</i>.",
+            ["Un homme voit un homme.", "Un homme voit", "un homme"],
+            "<p>Un homme voit <i>un homme</i>.",
+        ),
+        (
+            "<p>A man sees <i>a man</i>.",
+            ["Un homme le voit.", "Un homme voit", "un homme"],
+            "<p>Un homme voit <i>un homme</i>.",
+        ),
+        # It is not there, or in another order: each part has its own translation.
+        (
+            "<p>The <b>red</b> <i>cars</i>, two.",
+            ["Deux voitures rouges.", "Les", "rouges", "voitures", "deux."],
+            "<p>Les <b>rouges</b> <i>voitures</i>, deux.",
+        ),
+        ("<p>A <b>B</b>", ["b", "un", "x"], "<p>un <b>x</b>"),
+        # One text alone is not translated twice.
+        ("<li><b>Red</b>: 5</li>", ["5 rouge", "Rouge"], "<li><b>Rouge</b>: 5</li>"),
+        ("<li> <b>Red</b> </li>", ["Rouge"], "<li> <b>Rouge</b> </li>"),
+        # Line breaks stay about where they are.
+        ("one\ntwo three", ["un plus grand deux trois"], "un plus\ngrand deux trois"),
+        ("one\ntwo\nthree", ["rien"], "rien"),
+    ],
+)
+def test_where_the_tags_of_a_sentence_go(
+    tmp_path: Path, content: str, translations: list[str], expected: str
+) -> None:
+    path = tmp_path / "page.html"
+    path.write_text(content)
+    assert read_document(path).translated(translations).decode() == expected
+
+
+def test_no_line_of_markdown_becomes_a_list(tmp_path: Path) -> None:
+    path = tmp_path / "page.md"
+    path.write_text("one two three\nfour\n")
+    done = read_document(path).translated(["un deux trois quatre - cinq"])
+    assert done.decode() == "un deux trois quatre -\ncinq\n"
+
+
+# ---- gettext and Word ----
+
+
+def test_messages_without_a_translation_get_one(tmp_path: Path) -> None:
+    done = translated(PO.encode(), ".po", tmp_path).decode()
+    before, after = polib.pofile(PO), polib.pofile(done)
+    assert [entry.msgstr for entry in after] == [
+        "HELLO %(name)s!\n",
+        "Ouvrir",
+        "vieux",
+        "",
+        "",
+    ]
+    assert after[3].msgstr_plural == {0: "%d CAR", 1: "%d CARS"}
+    for entry in [before[0], after[0], before[3], after[3]]:
+        entry.msgstr = ""
+        entry.msgstr_plural = {}
+    assert str(after) == str(before)
+
+
+SPACE = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
+BODY = f"""<?xml version="1.0" encoding="UTF-8" standalone="yes"?>
+<w:document xmlns:w="{SPACE}" xmlns:mc='urn:x'><w:body>
+<w:p w:rsid="1"><w:pPr><w:rPr><w:b/></w:rPr></w:pPr><w:r><w:t>The m</w:t></w:r><w:proofErr/>
+<w:r><w:rPr><w:lang w:val="en"/></w:rPr><w:t xml:space="preserve">an </w:t></w:r>
+<w:r><w:rPr><w:b/></w:rPr><w:t>sees</w:t></w:r>
+<w:r><w:t xml:space='preserve'> R&amp;D.</w:t></w:r></w:p>
+<w:p><w:r><w:t>One</w:t><w:tab/><w:t>two</w:t><w:t/><w:instrText>PAGE</w:instrText></w:r></w:p>
+<w:tbl><w:p><w:r><w:t>Cell<!-- x --></w:t></w:r><w:r><w:txbx><w:p><w:r><w:t>Box</w:t></w:r></w:p>
+</w:txbx><w:t>Text</w:t></w:r></w:p></w:tbl></w:body></w:document>"""
+PARTS = {
+    "[Content_Types].xml": "<Types/>",
+    "word/document.xml": BODY,
+    "word/footnotes.xml": f'<f xmlns="{SPACE}"><p><r><t>A note</t></r></p></f>',
+    "word/styles.xml": f'<s xmlns="{SPACE}"><p><r><t>Not this</t></r></p></s>',
+    "word/media/image.png": "\0\1",
+}
+
+
+def word_document(parts: dict[str, str]) -> bytes:
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in parts.items():
+            archive.writestr(name, content)
+    return stream.getvalue()
+
+
+def parts_of(content: bytes) -> dict[str, str]:
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        return {name: archive.read(name).decode() for name in archive.namelist()}
+
+
+def test_only_the_texts_of_a_word_document_change(tmp_path: Path) -> None:
+    content = word_document(PARTS)
+    assert parts_of(unchanged(content, ".docx", tmp_path)) == PARTS
+    done = parts_of(translated(content, ".docx", tmp_path))
+    changed = [name for name in PARTS if done[name] != PARTS[name]]
+    assert changed == ["word/document.xml", "word/footnotes.xml"]
+    body = BODY.replace("<w:t>The m", '<w:t xml:space="preserve">THE MAN ')
+    body = body.replace(">an <", "><").replace("sees", "SEES")
+    for text in ("One", "two", "Box", "Text"):
+        body = body.replace(f">{text}<", f">{text.upper()}<")
+    assert done["word/document.xml"] == body
+    assert "<t>A NOTE</t>" in done["word/footnotes.xml"]
+
+
+# ---- the command ----
+
+
+def test_a_page_is_translated_as_typed(
+    run: Terminal, model: Path, tmp_path: Path
+) -> None:
+    page = tmp_path / "page.html"
+    page.write_text(
+        "<title>w1</title><p>w2\n<b>w3 w4</b>&nbsp;<p>w5. W6 w7.<pre>w8</pre>"
+    )
+    output = tmp_path / "out.html"
+    shown = run("translate-document", model, "--input", page, "--output", output)
+    assert shown == ""
+    translator = Translator.load(model, device="cpu")
+    texts = read_document(page).texts
+    assert "w5. W6 w7." in texts
+    found = [one.text for one in translator.translate(texts)]
+    assert output.read_bytes() == read_document(page).translated(found)
+    assert "<pre>w8</pre>" in output.read_text()
