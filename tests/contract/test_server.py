@@ -204,8 +204,8 @@ one => ONE
 1 < 2, a <3 b && c => 1 &lt; 2, A &lt;3 B &amp;&amp; C
 caf&eacute; &lt;b&gt; &amp; => CAF\xc9 &lt;B&gt; &amp;
 <A HREF="a>b" title='c>d'>e</A> => <A HREF="a>b" title='c>d'>E</A>
-<p>\n  one\n  two\t</p>\n => <p>\n  ONE TWO\t</p>\n
-&nbsp;one&#160; two => ONE TWO
+<p>\n  one\n  two\t</p>\n => <p>\n  ONE\n  TWO\t</p>\n
+&nbsp;one&#160; two => &#160;ONE&#160; TWO
 <!-- one <b> -->two<!-- three => <!-- one <b> -->TWO<!-- three
 <script>if (a < b) "</b>"</script>c<style>d => <script>if (a < b) "</b>"</script>C<style>d
 <SCRIPT>a</script >b<scripts>c => <SCRIPT>a</script >B<scripts>C

@@ -1,8 +1,6 @@
 """Requests and answers in the format of LibreTranslate, converted to and from this server's own."""
 
-import html
-import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from email.parser import HeaderParser
 from itertools import chain, islice
 from typing import Literal
@@ -12,6 +10,8 @@ from pydantic import ConfigDict
 
 from convs2s.config.section import NonNegativeInt, Section
 from convs2s.decoding.translate import Translation
+from convs2s.documents.html import read_html
+from convs2s.documents.passages import Translatable
 from convs2s.errors import UserError, failures_of_file
 from convs2s.serving.requests import Texts
 
@@ -29,21 +29,6 @@ LONGEST_HEAD = 1024
 """Maximum number of characters of the head of a part of a form, and of the header that names the
 boundary."""
 
-_MARKUP = re.compile(
-    r"""
-      <!--(?:(?!-->).)*+(?:-->)?  # a comment
-    | <(?P<raw>script|style)\b(?:(?!</(?P=raw)).)*+  # up to the end tag, which follows
-    # A tag, a declaration or an instruction. Its attributes may have > in quotes.
-    | <[/!?a-z](?:[^"'>]|"[^"]*+"?|'[^']*+'?)*+>?
-    """,
-    re.DOTALL | re.IGNORECASE | re.VERBOSE,
-)
-"""What of an HTML text is no text.
-
-Markup without an end extends to the end of the text, so that the time does not grow with the square
-of the length.
-"""
-
 
 class LibreTranslateRequest(Section):
     """A request of LibreTranslate's API. Its other keys, such as ``api_key``, are ignored."""
@@ -57,7 +42,7 @@ class LibreTranslateRequest(Section):
     source: str
     # Language code.
     target: str
-    # In html, each text between two tags is translated separately.
+    # Of html, the text is translated, as of a document (docs/documents.md).
     format: Literal["text", "html"] = "text"
     # Maximum number of further translations of each text.
     alternatives: NonNegativeInt = 0
@@ -95,7 +80,7 @@ class LibreTranslateRequest(Section):
         hypotheses: list[list[str]] = []  # of each text, the best first
         for parts in self._parts():
             translated = list(islice(remaining, len(parts.texts)))
-            hypotheses.append(parts.joined(translated))
+            hypotheses.append(_joined(parts, translated))
         answer: dict[str, list[object]] = {
             "translatedText": [texts[0] for texts in hypotheses]
         }
@@ -107,12 +92,12 @@ class LibreTranslateRequest(Section):
             return {key: values[0] for key, values in answer.items()}
         return dict(answer)
 
-    def _parts(self) -> list["_Parts"]:
-        """Return the parts of each text."""
+    def _parts(self) -> list[Translatable]:
+        """Return each text with its parts."""
         texts = [self.q] if isinstance(self.q, str) else self.q
         if self.format == "html":
-            return [_HtmlParts(text) for text in texts]
-        return [_Parts(text) for text in texts]
+            return list(map(read_html, texts))
+        return list(map(_Lines, texts))
 
 
 class DetectRequest(Section):
@@ -128,60 +113,30 @@ def detected(language: str) -> dict[str, object]:
     return {"confidence": 100.0, "language": language}
 
 
-class _Parts:
-    """The lines of a text, and how their translations are joined."""
+class _Lines:
+    """A text, whose lines are translated separately."""
 
     def __init__(self, text: str) -> None:
         self.texts = text.split("\n")
-        # What stands before each of the texts, and after the last one.
-        self._between = ["", *["\n"] * (len(self.texts) - 1), ""]
 
-    def joined(self, translations: list[Translation]) -> list[str]:
-        """Return the translations of the whole text, the best first.
-
-        The n-th best joins the n-th best of each part. A part with fewer contributes its last one.
-        """
-        count = max((len(one.n_best) for one in translations), default=1)
-        hypotheses = []
-        for rank in range(count):
-            hypothesis = self._between[0]
-            for translation, after in zip(translations, self._between[1:], strict=True):
-                best = translation.n_best[min(rank, len(translation.n_best) - 1)]
-                hypothesis += self._restored(best.text) + after
-            hypotheses.append(hypothesis)
-        return hypotheses
-
-    def _restored(self, text: str) -> str:
-        return text
+    def translated(self, translations: Sequence[str]) -> str:
+        return "\n".join(translations)
 
 
-class _HtmlParts(_Parts):
-    """The texts between the tags of HTML. Tags, and the blanks beside them, are kept."""
+def _joined(text: Translatable, translations: Sequence[Translation]) -> list[str]:
+    """Return the translations of a whole text, the best first.
 
-    def __init__(self, text: str) -> None:
-        self.texts = []
-        self._between = [""]
-        end = 0
-        for markup in _MARKUP.finditer(text):
-            self._add(text[end : markup.start()])
-            self._between[-1] += markup[0]
-            end = markup.end()
-        self._add(text[end:])
-
-    def _add(self, escaped: str) -> None:
-        """Add a text between two tags. One without a letter, such as a full stop, is kept."""
-        words = html.unescape(escaped).split()
-        if not any(map(str.isalpha, "".join(words))):
-            self._between[-1] += escaped
-            return
-        inner = escaped.strip()
-        before, _, after = escaped.partition(inner)
-        self._between[-1] += before
-        self.texts.append(" ".join(words))
-        self._between.append(after)
-
-    def _restored(self, text: str) -> str:
-        return html.escape(text, quote=False)
+    ``translations`` are those of its parts. The n-th best joins the n-th best of each part. A part
+    with fewer contributes its last one.
+    """
+    count = max((len(one.n_best) for one in translations), default=1)
+    hypotheses = []
+    for rank in range(count):
+        parts = [
+            one.n_best[min(rank, len(one.n_best) - 1)].text for one in translations
+        ]
+        hypotheses.append(text.translated(parts))
+    return hypotheses
 
 
 def read_form(body: bytes, content_type: str) -> dict[str, object]:
