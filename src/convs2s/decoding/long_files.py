@@ -35,6 +35,7 @@ from convs2s.files.checksums import sha256
 from convs2s.files.interrupts import STOPPING, Interrupted, handling, interrupt
 from convs2s.files.text import read_lines, write_text
 from convs2s.model_file import describe_model
+from convs2s.text.plain_text import check_plain_text
 
 CHUNK_BATCHES = 8
 """Number of batches in a chunk for each thread.
@@ -76,13 +77,15 @@ def translate_long_file(
     Raises:
         UnfinishedError: Ctrl-C or SIGTERM stopped the translation, and the same command resumes it.
         UserError: the signal came and the output cannot be resumed, the source cannot be read
-            twice or was changed meanwhile, or the output is one of the inputs.
+            twice, is a document with markup or was changed meanwhile, or the output is one of the
+            inputs.
         Interrupted: the signal came while the standard output was written.
     """
     if source.exists() and not source.is_file():
         raise UserError(
             f"{source}: is not a file that can be read twice; use standard input"
         )
+    check_plain_text(source)
     if output is not None:
         inputs = [source, *translate.translator.models]
         for suffix in ("", ".part", ".part.json"):

@@ -17,6 +17,7 @@ from convs2s.errors import UserError
 from convs2s.files.limits import LONGEST_LINE_BYTES
 from convs2s.files.text import text_lines
 from convs2s.scoring.n_best import escaped, n_best_line
+from convs2s.text.plain_text import PlainLines
 
 _BLOCK_BYTES = 1 << 16  # maximum number of bytes in one read
 
@@ -137,7 +138,8 @@ def translate_stream(
 ) -> None:
     """Translate a stream to the standard output. Messages call the stream ``name``."""
     arriving_bytes = ArrivingBytes(stream)
-    lines = enumerate(text_lines(arriving_bytes.readline, name), start=1)
+    readline = PlainLines(arriving_bytes.readline, name)
+    lines = enumerate(text_lines(readline, name), start=1)
     for chunk in arriving(lines, arriving_bytes.must_wait, LINES_PER_CHUNK):
         sys.stdout.write(translate(chunk))
         sys.stdout.flush()

@@ -1,0 +1,127 @@
+"""Documents that cannot be read, and documents that are given to ``convs2s translate``."""
+
+import io
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from convs2s.documents.read import read_document
+from convs2s.text.plain_text import check_plain_text
+from tests.conftest import Terminal
+from tests.support.refusals import refusal, says
+
+
+def packed(name: str, content: bytes, *others: str) -> bytes:
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr(name, content)
+        for other in others:
+            archive.writestr(other, b"")
+    return stream.getvalue()
+
+
+BODY = "word/document.xml"
+ENTITIES = b'<!DOCTYPE a [<!ENTITY b "c">]><a>&b;</a>'
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "words"),
+    [
+        ("a.odt", b"", ["unknown kind", ".txt, .srt", ".docx"]),
+        ("a", b"", ["unknown kind"]),
+        ("a.txt", b"one\ntw\xf6\n", ["a.txt:2: not UTF-8", "0xf6", "iconv"]),
+        ("a.srt", "no".encode("utf-16"), ["a.srt:1: not UTF-8"]),
+        ("a.html", b"<meta charset=klingon>", ["unknown encoding 'klingon'"]),
+        ("a.html", b'<meta charset="utf-8">\n\xe9', ["a.html:2: not UTF-8"]),
+        ("a.po", b'msgid "a"\nmsgtr "b"\n', ["a.po: not a catalogue", "line 2"]),
+        ("a.docx", b"PK no zip", ["a.docx: truncated or damaged"]),
+        ("a.docx", packed("a.txt", b"a"), ["without word/document.xml"]),
+        ("a.docx", packed(BODY, b"<a>"), [f"a.docx#{BODY}: not XML"]),
+        ("a.docx", packed(BODY, ENTITIES), [f"a.docx#{BODY}: not XML", "type"]),
+        ("a.docx", packed(BODY, "<a/>".encode("utf-16")), ["not XML in UTF-8"]),
+        ("a.docx", packed(BODY, b"<a/>")[:-30], ["a.docx: "]),
+        ("a.docx", packed(BODY, b"\0" * (65 << 20)), ["a decompression bomb"]),
+    ],
+)
+def test_what_is_no_such_document_is_refused(
+    tmp_path: Path, name: str, content: bytes, words: list[str]
+) -> None:
+    (tmp_path / name).write_bytes(content)
+    says(refusal(read_document, tmp_path / name), *words)
+
+
+def test_no_input_of_a_document_is_overwritten(
+    run: Terminal, model: Path, tmp_path: Path
+) -> None:
+    page = tmp_path / "page.html"
+    page.write_text("w1")
+    for output in (page, model):
+        with pytest.raises(SystemExit) as ended:
+            run("translate-document", model, "--input", page, "--output", output)
+        says(str(ended.value), f"{output}: is an input as well")
+    assert page.read_text() == "w1"
+
+
+DOCUMENTS = [
+    (b"<!DOCTYPE html>\n<p>w1", ":1: is a page in HTML"),
+    (b"\xef\xbb\xbf\n\n  <html lang=en>\n", ":3: is a page in HTML"),
+    (b"<p class='a'>w1</p>\n", ":1: is a part of a page in HTML"),
+    (b'<?xml version="1.0"?>\n', ":1: is XML"),
+    (b"1\r\n00:00:01,000 --> 00:00:02,000\r\nw1\r\n", ":2: is subtitles"),
+    (b"\xef\xbb\xbfWEBVTT\n", ":1: is WebVTT subtitles"),
+    (b'# a comment\nmsgid "w1"\nmsgstr ""\n', ":2: is gettext's messages"),
+    (packed(BODY, b"<a/>"), ":1: is a Word document"),
+    (b"%PDF-1.7\n%\xe2\xe3\n", ":1: is a PDF document"),
+]
+
+
+@pytest.mark.parametrize(("content", "words"), DOCUMENTS)
+def test_documents_are_not_translated_line_by_line(
+    run: Terminal, model: Path, tmp_path: Path, content: bytes, words: str
+) -> None:
+    file = tmp_path / "in.txt"
+    file.write_bytes(content)
+    hint = "convs2s translate-document"
+    says(refusal(check_plain_text, file), f"in.txt{words}", hint)
+    with pytest.raises(SystemExit) as ended:
+        run("translate", model, text=content)
+    says(str(ended.value), f"standard input{words}", hint)
+
+
+def test_a_suffix_tells_a_document_as_well(
+    run: Terminal, model: Path, tmp_path: Path
+) -> None:
+    file = tmp_path / "README.md"
+    file.write_text("w1\n")
+    with pytest.raises(SystemExit) as ended:
+        run("translate", model, "--input", file)
+    says(
+        str(ended.value), "README.md: its lines", "translate-document", "standard input"
+    )
+    assert run("translate", model, text=b"w1\n").count("\n") == 1
+
+
+PLAIN = """2 < 3 and <b>bold</b> is not <p>
+<3 you
+1
+a --> b
+00:01 it began --> 00:02
+<unk> <s>
+WEBVTT is a format
+msgid is a word
+# one * two
+- three
+PK
+"""
+
+
+def test_plain_text_with_signs_of_markup_is_translated(
+    run: Terminal, model: Path, tmp_path: Path
+) -> None:
+    for text in (PLAIN, PLAIN.split("\n", 2)[1], "", "<unk>\n"):
+        file = tmp_path / "in.txt"
+        file.write_text(text)
+        check_plain_text(file)
+    printed = run("translate", model, "--quiet", text=PLAIN.encode())
+    assert printed.count("\n") == PLAIN.count("\n")
