@@ -139,8 +139,8 @@ def changed(rule, own=None):
     records of params may be lost, and an older file in place of an input is up to date to it
     (docs/decisions/0026).
 
-    It is `.snakemake/convs2s/changes/codes.0e3a55d41c3de0b5` for the BPE codes of a task. Mostly
-    there is none.
+    It is `.snakemake/convs2s/changes/codes.0e3a55d41c3de0b5/changed` for the BPE codes of a
+    task. Mostly there is none.
     """
 
     def file(wildcards):

@@ -46,7 +46,7 @@ def noted_origin(
 
 def without_changes(inputs: Iterable[str]) -> list[str]:
     """Return a job's inputs without change files, which say nothing to a job."""
-    return [path for path in inputs if Path(path).parent != CHANGES]
+    return [path for path in inputs if not Path(path).is_relative_to(CHANGES)]
 
 
 def states_of(paths: Iterable[str]) -> dict[str, list[int]]:

@@ -9,14 +9,15 @@ If what a plan would make outputs from is not what their note says, the rule get
 change file that is newer than the outputs (docs/decisions/0026). Outputs without a note, which an
 earlier version has made, are left to Snakemake's records.
 
-The name of a change file has a digest of the output and of what it is to be made from. As long as
-both stay the same, each plan finds the same file, and the set of inputs, which Snakemake compares
-as well, does not change.
+The folder of a change file is named after a digest of the output and of what it is to be made from.
+As long as both stay the same, each plan finds the same file, and the set of inputs, which Snakemake
+compares as well, does not change.
 """
 
 import atexit
 import json
 import os
+import shutil
 import time
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -57,7 +58,10 @@ def change_file(
     """
     digest = digest_of(params)
     states = states_of(own_files)
-    file = CHANGES / f"{Path(output).name}.{digest_of([output, digest, states])}"
+    name = f"{Path(output).name}.{digest_of([output, digest, states])}"
+    # In a folder of its own: once Snakemake has listed a folder, it takes what comes later for
+    # missing.
+    file = CHANGES / name / "changed"
     is_outdated = _is_outdated(output, digest, states)
     # Jobs plan, too, but only the run decides what is out of date.
     if is_outdated and RUN not in os.environ:
@@ -77,7 +81,7 @@ def remove_changes() -> None:
     So a mere plan leaves none, and changes no set of inputs.
     """
     for file in _made_by_plan:
-        file.unlink(missing_ok=True)
+        shutil.rmtree(file.parent, ignore_errors=True)
     _made_by_plan.clear()
 
 
