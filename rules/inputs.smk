@@ -3,6 +3,9 @@
 Snakemake fills in the pathvars and wildcards in the paths that they return.
 """
 
+from convs2s.config.identity import training_settings
+from convs2s.pipeline.retrained import say_what_runs_again
+
 
 def of_text(path):
     """Return an input function for a file in the text of a task.
@@ -132,6 +135,17 @@ def bpe_codes(wildcards):
     """
     names = tasks[wildcards.task].bpe_codes_names(wildcards.get("lang"))
     return [f"<results>/{{task}}/vocabulary/{name}" for name in names]
+
+
+def recipe_of_model(wildcards):
+    """Return the settings of a model, and print why its finished trainings run again, if they do.
+
+    They are `<results>/{task}/models/{model}/settings.json`.
+    """
+    file = rules.write_model_settings.output[0].format(**dict(wildcards.items()))
+    stated = training_settings(settings.models[wildcards.model])
+    say_what_runs_again(f"{wildcards.task}/{wildcards.model}", file, stated)
+    return "<results>/{task}/models/{model}/settings.json"
 
 
 def models_of_run(wildcards):

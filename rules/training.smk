@@ -55,7 +55,7 @@ rule write_model_settings:
 rule train_model:
     """Train a model, from its last saved state if there is one."""
     input:
-        recipe="<results>/{task}/models/{model}/settings.json",  # a change trains the model again
+        recipe=recipe_of_model,  # a change trains the model again
         dataset=multiext("<results>/{task}/dataset/", "train.arrow", "valid.arrow"),
         descriptions=multiext("<results>/{task}/dataset/", "train.json", "valid.json"),
         vocabularies=lambda w: expand(

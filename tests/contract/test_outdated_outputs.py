@@ -1,15 +1,20 @@
-"""When a plan takes outputs for out of date by the note of what they were made from."""
+"""When a plan takes outputs for out of date, and why it says that finished trainings run again."""
 
+import json
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from convs2s.config.identity import training_settings
 from convs2s.pipeline.living import RUN
 from convs2s.pipeline.made import note_of_origin, noted_origin
 from convs2s.pipeline.outdated import change_file, keep_changes, remove_changes
+from convs2s.pipeline.retrained import say_what_runs_again, what_runs_again
 from convs2s.pipeline.tries import noted_try
+from tests.support import tiny
 
 OUTPUT = "codes"
 OWN = "train.en"
@@ -89,3 +94,72 @@ def test_a_plan_leaves_no_file_and_a_run_the_same_for_the_same_change() -> None:
         pass
     assert change_file(OUTPUT, {"merges": 40}, [OWN]) == (file, False)
     assert change_file(OUTPUT, {"merges": 30}, [OWN]) not in (None, (file, True))
+
+
+GO_ON = "2 trainings go on from their last states, if these were kept"
+COSINE = {"schedule": {"kind": "cosine"}}
+START_AGAIN = "2 trainings start again"
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "line"),
+    [
+        ({}, {"maximum_epochs": 9}, f"training.maximum_epochs 3 -> 9: {GO_ON}"),
+        ({}, {"maximum_epochs": None}, f"training.maximum_epochs 3 -> null: {GO_ON}"),
+        ({}, {"maximum_epochs": 2}, f"training.maximum_epochs 3 -> 2: {START_AGAIN}"),
+        (
+            {"maximum_epochs": 2.5},
+            {},
+            f"training.maximum_epochs 2.5 -> 3: {START_AGAIN}",
+        ),
+        (
+            COSINE,
+            {**COSINE, "maximum_epochs": 9},
+            f"training.maximum_epochs 3 -> 9: {START_AGAIN}",
+        ),
+        (
+            {},
+            {"clip": 0.2, "maximum_epochs": 9},
+            f"training.clip 0.1 -> 0.2, training.maximum_epochs 3 -> 9: {START_AGAIN}",
+        ),
+        ({}, {"checkpoint_minutes": 1, "tensorboard": True}, None),
+    ],
+)
+def test_why_finished_trainings_run_again(
+    before: dict[str, Any], after: dict[str, Any], line: str | None
+) -> None:
+    stated = training_settings(tiny.settings(**after))
+    settings = Path("small/settings.json")
+    assert what_runs_again(str(settings), stated) is None
+    for seed in ("seed1", "seed2"):
+        (settings.parent / seed).mkdir(parents=True)
+    settings.write_text(json.dumps(training_settings(tiny.settings(**before))))
+    assert what_runs_again(str(settings), stated) is None  # none has finished
+    for seed in ("seed1", "seed2"):
+        (settings.parent / seed / "training.json").touch()
+    assert what_runs_again(str(settings), stated) == line
+
+
+def test_only_the_process_that_plans_says_so_and_once(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("seed1").mkdir()
+    Path("seed1/training.json").touch()
+    encoder = [{"layers": 2, "width": 16, "kernel": 3}] * 3
+    old = tiny.settings({"encoder": encoder}, clip=0.2, momentum=0.9, maximum_epochs=2)
+    Path("settings.json").write_text(json.dumps(training_settings(old)))
+    stated = training_settings(tiny.settings())
+    with monkeypatch.context() as job:
+        job.setenv(RUN, "@vm")
+        say_what_runs_again("task/small", "settings.json", stated)
+    assert capsys.readouterr().err == ""
+    for _ in range(2):
+        say_what_runs_again("task/small", "settings.json", stated)
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("task/small: architecture.encoder [{")
+    assert (
+        "training.clip 0.2 -> 0.1, training.maximum_epochs 2 -> 3, and others" in line
+    )
+    assert line.endswith(": 1 training starts again")
+    Path("settings.json").write_text("[1]")  # damaged: its job writes it anew
+    assert what_runs_again("settings.json", stated) is None

@@ -74,6 +74,9 @@ def test_the_papers_english_french(settings: Settings) -> None:
     # A model and what it is exported from, of four bytes a parameter; two states while one runs.
     assert after - before == 3 * 2 * 4 * training.work.parameters
     assert during - after == 2 * training.state_bytes
+    # The demo ends before its schedule would: its last states stay, for more epochs.
+    demo, *_ = headline(settings, "demo_en_fr").trainings
+    assert demo.kept_bytes == 2 * demo.state_bytes
 
 
 def test_a_training_asks_for_the_memory_of_all_workers_of_a_node(

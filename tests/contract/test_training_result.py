@@ -16,6 +16,7 @@ from convs2s.files.tensors import load_tensors
 from convs2s.model_file import load_model
 from convs2s.training.data import TrainingData
 from convs2s.training.run import log_end, train
+from convs2s.training.schedule import Schedule, TrainerState
 from convs2s.training.update import Updater
 from tests.support import tiny
 from tests.support.interrupted import train_until
@@ -185,23 +186,41 @@ def test_a_finished_model_outlives_its_removal_until_the_next_one_is_finished(
     assert json.loads(record.read_text("utf-8"))["epochs"] == 2
 
 
+GOES_ON = ", which goes on from the last state; this model stays in state/ until then"
+AGAIN = ", which trains again from the start; this model stays in state/ until then"
+RAISE = "raise training.maximum_epochs (%s)"
+LOWER = "lower training.schedule.minimum (0.0001)"
+
+
 @pytest.mark.parametrize(
-    ("best", "maximum", "advice"),
+    ("best", "maximum", "kind", "rate", "advice"),
     [
-        (4, 4, "raise training.maximum_epochs (4)"),
-        (4, 3.5, "raise training.maximum_epochs (3.5)"),
-        (4, 9, "lower training.schedule.minimum (0.0001)"),
-        (3, 4, None),
+        (4, 4, "plateau", 0.25, RAISE % 4 + GOES_ON),
+        (4, 4, "step", 0.25, RAISE % 4 + GOES_ON),
+        (4, 4, "cosine", 0.25, RAISE % 4 + AGAIN),
+        (4, 3.5, "plateau", 0.25, RAISE % 3.5 + AGAIN),
+        # Not the maximum alone has ended it.
+        (4, 4, "plateau", 1e-5, LOWER + AGAIN),
+        (4, 9, "plateau", 1e-5, LOWER + AGAIN),
+        (4, None, "plateau", 1e-5, LOWER + AGAIN),
+        (3, 4, "plateau", 0.25, None),
     ],
 )
 def test_advice_is_given_where_the_last_of_four_epochs_was_the_best(
-    capsys: pytest.CaptureFixture[str], best: int, maximum: float, advice: str | None
+    task: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    best: int,
+    maximum: float | None,
+    kind: str,
+    rate: float,
+    advice: str | None,
 ) -> None:
-    schedule = SimpleNamespace(stop_reason="enough", best_epoch=best)
-    trainer: Any = SimpleNamespace(
-        state=SimpleNamespace(schedule=schedule, epoch=5),
-        recipe=tiny.settings(maximum_epochs=maximum).training,
+    trainer = tiny.trainer(
+        task, tmp_path, maximum_epochs=maximum, schedule={"kind": kind}
     )
+    schedule = Schedule(rate, annealing=True, best_epoch=best, stop_reason="enough")
+    trainer.state = TrainerState(schedule, rate, epoch=5)
     validation: Any = SimpleNamespace(source_use=None)
     log_end(trainer, validation)
     said = capsys.readouterr().err

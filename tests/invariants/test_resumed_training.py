@@ -6,6 +6,7 @@ import random
 import shutil
 import signal
 import time
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -20,6 +21,7 @@ from convs2s.training import run, trainer
 from convs2s.training.history import EpochRecord, read_history
 from convs2s.training.identity import TrainingJob
 from convs2s.training.run import train
+from convs2s.training.state_folder import StateFolder
 from convs2s.training.trainer import Trainer
 from convs2s.training.update import Updater
 from tests.support import tiny
@@ -27,7 +29,7 @@ from tests.support.interrupted import train_until
 from tests.support.together import forking
 
 COSINE = {"schedule": {"kind": "cosine", "warmup": 0.5}, "maximum_epochs": 1.5}
-STEPS = {
+STEPS: dict[str, Any] = {
     "schedule": {"kind": "step", "hold": 1, "every": 1, "divide_by": 4},
     "maximum_epochs": 4,
     "learning_rate": 0.1,
@@ -78,6 +80,101 @@ def test_a_resumed_training_ends_as_an_undisturbed_one(
     assert expected.keys() == found.keys()
     for name, tensor in expected.items():
         assert torch.equal(tensor, found[name]), name
+
+
+@pytest.mark.parametrize(
+    ("maxima", "changes", "goes_on"),
+    [
+        ([1, 2, 4], {}, True),
+        (
+            [1, None],
+            {**STEPS, "schedule": {**STEPS["schedule"], "minimum": 3e-3}},
+            True,
+        ),
+        ([3, 4], {"average": 2, "optimizer": "adam", "learning_rate": 0.01}, True),
+        ([2, 3], {"best_by": "bleu"}, True),
+        # The schedule ends both after an epoch: the model is only exported again.
+        ([2, 4], {**STEPS, "schedule": {**STEPS["schedule"], "minimum": 0.05}}, True),
+        ([1, 2], COSINE, False),
+        ([3, 2], {}, False),
+        ([1.5, 3], {}, False),
+    ],
+)
+def test_more_epochs_end_as_if_the_training_had_them_from_the_start(
+    task: Path,
+    outputs: list[Path],
+    capfd: pytest.CaptureFixture[str],
+    maxima: list[float | None],
+    changes: dict[str, Any],
+    goes_on: bool,
+) -> None:
+    write = StateFolder.write
+
+    def killed(folder: StateFolder, path: Path, *content: Any) -> None:
+        if path == folder.last:
+            raise KeyboardInterrupt
+        write(folder, path, *content)
+
+    for maximum in maxima:
+        whole, parts = jobs(task, outputs, **{**changes, "maximum_epochs": maximum})
+        capfd.readouterr()
+        if maximum != maxima[0]:
+            parts.output.unlink()  # as Snakemake does
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setattr(StateFolder, "write", killed)
+                with pytest.raises(KeyboardInterrupt):
+                    train(parts)
+        train(parts)
+    said = capfd.readouterr().err
+    assert ("\ngoing on from " in said) == goes_on
+    assert ("\nepoch   1/" not in said) == goes_on
+    train(whole)
+    assert sha256(parts.output) == sha256(whole.output)
+    expected, found = (epochs(job) for job in (whole, parts))
+    assert [replace(row, tokens_per_second=0) for row in found] == [
+        replace(row, tokens_per_second=0) for row in expected
+    ]
+    # Of all that a longer training can go on from, only the last state keeps its tensors.
+    kept = parts.output.parent.glob("state/*/last.safetensors")
+    whole_ones = [path for path in kept if load_tensors(path)[0]]
+    assert len(whole_ones) <= 1 or not goes_on
+
+
+def test_a_stopped_training_goes_on_with_more_epochs(
+    task: Path, outputs: list[Path], capfd: pytest.CaptureFixture[str]
+) -> None:
+    _, short = jobs(task, outputs, maximum_epochs=2)
+    train_until(short, 1)
+    whole, longer = jobs(task, outputs, maximum_epochs=3)
+    train(longer)
+    assert "resuming in epoch 2 from " in capfd.readouterr().err
+    train(whole)
+    assert sha256(longer.output) == sha256(whole.output)
+
+
+@pytest.mark.parametrize("change", ["dropped", "damaged", "lost"])
+def test_without_a_state_to_go_on_from_more_epochs_start_again(
+    task: Path, outputs: list[Path], capfd: pytest.CaptureFixture[str], change: str
+) -> None:
+    _, short = jobs(task, outputs, maximum_epochs=1)
+    train(short)
+    last = last_state(short)
+    if change == "dropped":
+        identity = json.loads(last.with_name("identity.json").read_text("utf-8"))
+        folder = StateFolder(last.parent.parent, identity)
+        folder.write(last, {}, folder.read(last, "cpu")[1])
+    elif change == "damaged":
+        last.write_bytes(last.read_bytes()[:-1])
+    else:
+        last.with_name("best.safetensors").unlink()
+    whole, longer = jobs(task, outputs, maximum_epochs=2)
+    capfd.readouterr()
+    train(longer)
+    said = capfd.readouterr().err
+    assert f"cannot go on from {last.parent}: {last.parent}/" in said
+    assert "training.maximum_epochs is 1.0, not 2.0): not loaded" in said
+    train(whole)
+    assert sha256(longer.output) == sha256(whole.output)
 
 
 def test_killed_five_times(
@@ -177,6 +274,7 @@ def test_updates_are_safe_while_validated_and_their_machine_is_named(
         ((run, "export"), {"average": 2}, ["epoch2", "epoch3"]),
         ((Trainer, "drop_unneeded"), {"average": 2}, ["epoch2", "epoch3"]),
         ((Trainer, "drop_unneeded"), {"best_by": "bleu"}, ["best"]),
+        ((Trainer, "drop_unneeded"), COSINE, ["best"]),
     ],
 )
 def test_a_kill_at_the_end_costs_no_training_and_what_the_model_is_made_of_stays(
@@ -207,7 +305,8 @@ def test_a_kill_at_the_end_costs_no_training_and_what_the_model_is_made_of_stays
     last = last_state(parts)
     kept = {path.stem for path in last.parent.glob("*.safetensors")}
     assert kept == {*left, "last"}
-    assert not load_tensors(last)[0]
+    # A longer training could go on from the end of one without a cosine.
+    assert bool(load_tensors(last)[0]) == (changes is not COSINE)
 
 
 def test_another_machine_goes_on_from_copies_of_the_states(

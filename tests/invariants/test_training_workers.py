@@ -116,13 +116,15 @@ def told(workers: Workers) -> list[float]:
     return found + notices.exchange(numbers[3:], waits=True)
 
 
-def test_a_training_of_two_workers_with_dropout_repeats(
+def test_a_training_of_two_workers_with_dropout_repeats_and_goes_on(
     task: Path, tmp_path: Path
 ) -> None:
     paths = [tmp_path / name / "model.safetensors" for name in ("a", "b")]
-    for path in paths:
-        job = tiny.job(task, path, tiny.settings(maximum_epochs=1))
-        train_together(path.parent.with_suffix(".meeting"), 2, job)
+    for path, epochs in zip((paths[0], paths[1], paths[1]), (2, 1, 2), strict=True):
+        job = tiny.job(task, path, tiny.settings(maximum_epochs=epochs))
+        train_together(path.parent.with_suffix(f".meeting{epochs}"), 2, job)
+    log = (tmp_path / "b/state/train.log").read_text("utf-8")
+    assert "\ngoing on from " in log
     assert sha256(paths[0]) == sha256(paths[1])
     assert '"workers": 2' in (tmp_path / "a" / "training.json").read_text()
 

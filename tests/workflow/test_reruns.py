@@ -118,6 +118,8 @@ def forget_decoding(records: Path) -> None:
 
 MERGES = {"learn_bpe", "binarize", "train_model", "evaluate_bleu"}
 EPOCHS = {"write_model_settings", "train_model", "evaluate_bleu"}
+# Its schedule is a cosine.
+AGAIN = "\nmine_en_nl/small: training.maximum_epochs 2 -> 3: 1 training starts again\n"
 BEAM = {"decode_test_set", "evaluate_bleu", "summarize_runs"}
 
 
@@ -143,6 +145,7 @@ def test_a_change_is_seen_without_snakemakes_records(
     done = plan(finished)
     assert done.planned.keys() >= made, done.said
     assert done.nothing_to_do == (not made), done.said
+    assert done.said.count(AGAIN) == (made is EPOCHS), done.said
     assert not [*finished.folder.glob(".snakemake/convs2s/changes/*")]
 
 
@@ -237,6 +240,7 @@ def test_the_dependents_of_a_job_that_died_are_made_again(
     failed = finished.snakemake("--retries", "0", BLEU, environment=dying)
     assert failed.code == 1
     assert f"Error in rule {rule}" in failed.said
+    assert failed.said.count(AGAIN.strip()) == 1  # jobs say nothing of it
     assert not (finished / place).exists()
     for _ in range(2):  # a plan takes nothing away
         again = plan(finished)

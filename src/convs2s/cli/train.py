@@ -298,8 +298,8 @@ def add_remove_states(command: ArgumentParser) -> Run:
     """List or remove the saved states of finished trainings in a folder.
 
     Models, records and scores stay, and so do the states of trainings that run or were stopped.
-    Without its state a model cannot be exported again (docs/operations.md): it is then trained
-    again.
+    Without its state a model can neither be exported again nor trained for more epochs
+    (docs/operations.md): it is then trained from the start.
     """
     add_file(command, "folder", "folder of the results, of a task or of a run")
     add_flag(command, "--yes", "remove the states [list them only]")

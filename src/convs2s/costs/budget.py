@@ -31,6 +31,7 @@ from convs2s.files.compressed import BUFFER_BYTES, decompressed_file
 from convs2s.layout import Layout
 from convs2s.paper.cells import Cell
 from convs2s.paper.trained import SECONDS_PER_HOUR, Hours
+from convs2s.training.identity import may_be_longer
 
 _COMPRESSED = {".gz", ".tgz", ".bz2", ".xz", ".zst", ".zip"}
 # Files whose lines are not sentences.
@@ -61,7 +62,7 @@ class TrainingCost:
     memory: float  # bytes of memory, of all workers together
     # The size of a training state: the parameters and the optimizer's numbers.
     state_bytes: int
-    # The size of the model file and of the parameters that it is exported from.
+    # The size of the model file and of the states that stay.
     kept_bytes: int
     known: KnownTraining | None  # the hours; None if they are not known
     # For the estimates of GPUs; None for an LSTM, which has no estimate.
@@ -175,9 +176,8 @@ def _absent_files(
 
 def _train(trainings: Sequence[TrainingCost]) -> Stage:
     """Return the stage that runs all trainings of a task, one after another."""
-    # Each training keeps its model and the parameters that the model is exported from. The training
-    # that runs also needs room for two states: the new one is written before the old one is
-    # removed.
+    # Each training keeps its model and some of its states. The training that runs also needs room
+    # for two states: the new one is written before the old one is removed.
     states = 2 * max(cost.state_bytes for cost in trainings)
     kept = sum(cost.runs * cost.kept_bytes for cost in trainings)
     memory = max(cost.memory for cost in trainings)
@@ -351,12 +351,17 @@ def _trainings(
             )
         # The number of sets of parameters that the model is made from.
         averaged = recipe.average or 1
+        kept_bytes = (1 + averaged) * weights
+        state_bytes = OPTIMIZER_NUMBERS[recipe.optimizer] * weights
+        # The last state stays if a longer training could go on from it.
+        if may_be_longer(recipe.schedule.kind, recipe.maximum_epochs):
+            kept_bytes += state_bytes
         cost = TrainingCost(
             model=model,
             runs=runs,
             memory=training_memory(recipe, parameters, target, gpus),
-            state_bytes=OPTIMIZER_NUMBERS[recipe.optimizer] * weights,
-            kept_bytes=(1 + averaged) * weights,
+            state_bytes=state_bytes,
+            kept_bytes=kept_bytes,
             known=settings.costs.training(task.text_name, model),
             work=work,
         )

@@ -107,13 +107,58 @@ def changes(before: Mapping[str, object], after: Mapping[str, object]) -> list[s
     The first value is that of ``before``. Keys of nested mappings are joined by dots. The lines are
     sorted by key.
     """
+    return [
+        f"{key} is {old}, not {new}"
+        for key, (old, new) in differing(before, after).items()
+    ]
+
+
+def differing(
+    before: Mapping[str, object], after: Mapping[str, object]
+) -> dict[str, tuple[object, object]]:
+    """Return each key whose values differ, with both values, sorted by key.
+
+    The first value is that of ``before``. Keys of nested mappings are joined by dots. A key that is
+    missing has the value None.
+    """
     old = flatten(before)
     new = flatten(after)
-    found = []
+    found = {}
     for key in sorted(old | new):
         if old.get(key) != new.get(key):
-            found.append(f"{key} is {old.get(key)}, not {new.get(key)}")
+            found[key] = (old.get(key), new.get(key))
     return found
+
+
+def may_be_longer(kind: str, maximum_epochs: float | None) -> bool:
+    """Return whether a training with a larger maximum of epochs begins with the same updates.
+
+    The learning rate of a cosine depends on the maximum. A maximum such as 7.5 cuts its last epoch
+    short, where a longer training makes all updates of this epoch.
+
+    Args:
+        kind: kind of the schedule.
+        maximum_epochs: the smaller maximum; None: there is none, and so no larger one.
+    """
+    if kind == "cosine" or maximum_epochs is None:
+        return False
+    return maximum_epochs.is_integer()
+
+
+def is_longer(before: Mapping[str, object], after: Mapping[str, object]) -> bool:
+    """Return whether ``after`` is ``before`` with more epochs, and so may go on from its states.
+
+    Both are identities or contents of ``settings.json``.
+    """
+    changed = differing(before, after)
+    if list(changed) != ["training.maximum_epochs"]:
+        return False
+    old, new = changed["training.maximum_epochs"]
+    if not isinstance(old, float):
+        return False
+    is_larger = new is None or (isinstance(new, float) and new > old)
+    kind = flatten(after)["training.schedule.kind"]
+    return is_larger and may_be_longer(str(kind), old)
 
 
 def flatten(nested: Mapping[str, object], prefix: str = "") -> dict[str, object]:

@@ -30,6 +30,7 @@ from convs2s.training.history import Validation
 from convs2s.training.identity import TrainingJob, identity
 from convs2s.training.interruption import Interruption, signals_to_handle
 from convs2s.training.log import log, speaking_as
+from convs2s.training.longer import drop_shorter, take_over
 from convs2s.training.progress import EVENTS, Watch
 from convs2s.training.scheduler import end_of_job
 from convs2s.training.start import begin
@@ -86,7 +87,11 @@ def _train(job: TrainingJob) -> None:
             log(first_log_line(job, device, workers.count))
             for note in data.notes:
                 log(f"warning: {note}")
-        # Wait until the first worker has the lock and has checked the checksums.
+            loaded = take_over(folder, job.recipe)
+            for other, line in folder.differences().items():
+                if other != loaded:
+                    log(f"{line}: not loaded")
+        # Wait until the first worker has the lock, the checked checksums and the state.
         workers.wait()
         choose_kernel(job, network, folder, device, workers)
         updater = Updater(
@@ -108,8 +113,6 @@ def _train(job: TrainingJob) -> None:
         # The network was built in the CPU's memory. If it is on a GPU now, that memory is free.
         return_freed_memory()
         if workers.is_first:
-            for line in folder.differences():
-                log(f"{line}: not loaded")
             kept = kept_file(job.output)
             is_replaced = not job.output.exists() and not trainer.is_complete
             if is_replaced and kept.exists():
@@ -141,9 +144,13 @@ def _finish(
     log_end(trainer, validation)
     export(job, trainer, validation)
     trainer.drop_unneeded()
+    drop_shorter(folder)
     run_folder = folder.path.parent.parent
+    use = "only to export this model again"
+    if trainer.can_be_longer:
+        use = "to export this model again or go on with more epochs"
     log(
-        f"{megabytes(size_of(folder.path))} of states are kept, only to export this model again; "
+        f"{megabytes(size_of(folder.path))} of states are kept, {use}; "
         f"to remove them, run `convs2s remove-states {run_folder} --yes`"
     )
     folder.progress.update(phase="finished", why=trainer.state.schedule.stop_reason)
@@ -267,12 +274,14 @@ def log_end(trainer: Trainer, validation: Validation) -> None:
     log(f"stopped: {schedule.stop_reason}")
     if schedule.best_epoch == trainer.state.epoch - 1:
         advice = f"lower training.schedule.minimum ({recipe.schedule.minimum:g})"
-        maximum = recipe.maximum_epochs
-        if maximum is not None and schedule.best_epoch >= maximum:
-            advice = (
-                f"raise training.maximum_epochs ({maximum:g}), which trains again from the start; "
-                "this model stays in state/ until then"
-            )
-        log(f"the last epoch was the best one, so more epochs would help; {advice}")
+        if trainer.state.ended_by_maximum(recipe):
+            advice = f"raise training.maximum_epochs ({recipe.maximum_epochs:g})"
+        effect = "trains again from the start"
+        if trainer.can_be_longer:
+            effect = "goes on from the last state"
+        log(
+            f"the last epoch was the best one, so more epochs would help; {advice}, which "
+            f"{effect}; this model stays in state/ until then"
+        )
     if validation.source_use is not None:
         log(str(validation.source_use))

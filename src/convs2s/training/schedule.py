@@ -103,6 +103,13 @@ class Schedule:
             after = replace(after, annealing=True, learning_rate=rate)
         return replace(after, stop_reason=after._stop_reason(epoch, recipe))
 
+    def with_maximum_of(self, epoch: int, recipe: Recipe) -> "Schedule":
+        """Return the schedule after epoch ``epoch`` by a recipe with another maximum of epochs.
+
+        Nothing but the reason to stop depends on the maximum, unless the schedule is a cosine.
+        """
+        return replace(self, stop_reason=self._stop_reason(epoch, recipe))
+
     def last_epoch(self, epoch: int, recipe: Recipe) -> float | None:
         """Return the number of epochs of the whole training; ``epoch`` is the running one.
 
@@ -179,6 +186,25 @@ class TrainerState:
     micro_batch_tokens: int | None = None
     # Figures of the exported model; None before the export.
     validation: Validation | None = None
+
+    def with_maximum_of(self, recipe: Recipe) -> "TrainerState":
+        """Return the state that a training by ``recipe`` has after the same updates.
+
+        The recipe is that of this training, but for a larger maximum of epochs
+        (``identity.is_longer``).
+        """
+        if self.schedule.stop_reason is None:
+            return self
+        schedule = self.schedule.with_maximum_of(self.epoch - 1, recipe)
+        # If it goes on, the model to export is not known yet.
+        validation = None if schedule.stop_reason is None else self.validation
+        return replace(self, schedule=schedule, validation=validation)
+
+    def ended_by_maximum(self, recipe: Recipe) -> bool:
+        """Return whether the training has ended only because of the recipe's maximum of epochs."""
+        unlimited = recipe.model_copy(update={"maximum_epochs": None})
+        goes_on = self.with_maximum_of(unlimited).schedule.stop_reason is None
+        return self.schedule.stop_reason is not None and goes_on
 
     def begin_update(self, batches: int, recipe: Recipe) -> Moment:
         """Count the next update of the running epoch; return its number and learning rate.

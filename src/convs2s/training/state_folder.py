@@ -29,7 +29,7 @@ from convs2s.files.locks import PATIENT, try_lock
 from convs2s.files.tensors import load_tensors, save_tensors
 from convs2s.files.text import write_json
 from convs2s.training.history import Progress
-from convs2s.training.identity import changes, digest_of
+from convs2s.training.identity import changes, digest_of, is_longer
 from convs2s.training.log import keep, kept_in, log
 from convs2s.training.tries import WITHOUT_A_WORD, counted, line_of
 
@@ -256,24 +256,38 @@ class StateFolder:
         if found:
             log(f"fetched {len(found)} files of states from {place}")
 
-    def differences(self) -> list[str]:
-        """Return a line for each other training with states in the parent folder.
+    def differences(self) -> dict[Path, str]:
+        """Return a line for each folder of another training's states in the parent folder.
 
         The line has the keys in which the identities differ.
         """
-        lines = []
-        for path in sorted(self.parent.glob("*/identity.json")):
-            if path.parent == self.path:
-                continue
+        lines = {}
+        for path in self._identities():
             try:
                 with failures_of_file(str(path), "not an identity of a training"):
                     differing = changes(json.loads(path.read_bytes()), self.identity)
             except UserError as error:  # a damaged file is only reported
                 differing = [str(error)]
-            lines.append(
+            lines[path.parent] = (
                 f"{path.parent} is a state of another training ({', '.join(differing)})"
             )
         return lines
+
+    def shorter(self) -> list["StateFolder"]:
+        """Return the folders of trainings from whose states this one may go on (``is_longer``)."""
+        found = []
+        for path in self._identities():
+            # `differences` reports a damaged file.
+            with suppress(UserError), failures_of_file(str(path), "no identity"):
+                identity = json.loads(path.read_bytes())
+                if is_longer(identity, self.identity):
+                    found.append(StateFolder(self.parent, identity))
+        return [folder for folder in found if folder.last.is_file()]
+
+    def _identities(self) -> list[Path]:
+        """Return the files with the identities of other trainings in the parent folder."""
+        paths = sorted(self.parent.glob("*/identity.json"))
+        return [path for path in paths if path.parent != self.path]
 
 
 def take_lock(

@@ -40,6 +40,7 @@ from convs2s.training.history import (
     Validation,
     perplexity,
 )
+from convs2s.training.identity import may_be_longer
 from convs2s.training.interruption import Interruption
 from convs2s.training.loading import LoadedUpdate, ahead, permuted_sources
 from convs2s.training.log import log
@@ -111,9 +112,10 @@ class Trainer:
             self.machine["gpu"] = torch.cuda.get_device_name(updater.device)
         rate = self.recipe.learning_rate
         self.state = TrainerState(Schedule(rate), rate, first_epoch)
-        # Whether the last state is already as ``drop_unneeded`` writes it: without tensors, but
-        # with validation figures.
+        # Whether the last state is already as ``drop_unneeded`` writes it: with validation figures.
         self.is_complete = False
+        # Whether the last state had no tensors when it was read.
+        self.is_without_tensors = False
         if folder.last.is_file():
             self._restore(folder.last)
         self.workers.check_same(self.network.state_dict().values())
@@ -364,13 +366,28 @@ class Trainer:
     def drop_unneeded(self) -> None:
         """Remove what is not needed to export the model again from the folder of states.
 
-        The weights that the model was made from stay, and so does the last state, but without
-        tensors: the parameters and the optimizer's state of the last epoch are dropped.
+        The weights that the model was made from stay, and so does the last state. Its tensors, the
+        parameters and the optimizer's state of the last epoch, are dropped unless a longer training
+        can go on from them.
         """
         if self.recipe.average is not None:
             self.folder.best.unlink(missing_ok=True)
-        if not self.is_complete:
-            self.folder.write(self.folder.last, {}, asdict(self.state))
+        if self.is_complete:
+            return
+        tensors: dict[str, Tensor] = {}
+        if self.can_be_longer:
+            tensors, _ = self.folder.read(self.folder.last, "cpu")
+        self.folder.write(self.folder.last, tensors, asdict(self.state))
+
+    @property
+    def can_be_longer(self) -> bool:
+        """Whether a training with a larger maximum of epochs can go on from the end of this one."""
+        recipe = self.recipe
+        return (
+            not self.is_without_tensors
+            and may_be_longer(recipe.schedule.kind, recipe.maximum_epochs)
+            and self.state.ended_by_maximum(recipe)
+        )
 
     def _source_use(self, loss: float) -> SourceUse | None:
         """Return how much the predictions of the network depend on the source.
@@ -432,10 +449,12 @@ class Trainer:
             str(path), "not a state of this training; remove it to start over"
         ):
             self.state = TypeAdapter(TrainerState).validate_python(fields)
-            if not tensors and self.state.schedule.stop_reason is not None:
-                # The model was exported and ``drop_unneeded`` dropped the tensors.
+            self.is_without_tensors = not tensors
+            if self.state.schedule.stop_reason is not None:
                 self.is_complete = self.state.validation is not None
-                return
+                # The model was exported. Only its weights are needed to export it again.
+                if self.is_complete or not tensors:
+                    return
             optimizer = self.updater.optimizer
             parameters = dict(self.network.named_parameters())
             network_state = {}
