@@ -71,7 +71,7 @@ def test_a_signal_before_the_first_update_is_reported_once(
 ) -> None:
     """By the first worker, also while its modules are imported."""
 
-    def stop(*_: object) -> None:
+    def stop(*_: object, **__: object) -> None:
         signal.raise_signal(signal.SIGTERM)
 
     monkeypatch.setattr("convs2s.config.load.load", stop)

@@ -175,7 +175,7 @@ def test_a_damaged_identity_of_another_training_stops_none(
 ) -> None:
     (tmp_path / "other").mkdir()
     (tmp_path / "other/identity.json").write_text(content)
-    (line,) = StateFolder(tmp_path, {"seed": 1}).differences()
+    (line,) = StateFolder(tmp_path, {"seed": 1}).differences().values()
     says(line, "identity.json: not an identity of a training")
 
 

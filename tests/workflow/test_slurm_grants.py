@@ -30,7 +30,7 @@ if "snakemake" in " ".join(sys.orig_argv):
 if "convs2s" in sys.orig_argv and "train" in sys.orig_argv:
     from convs2s.training import launch
 
-    def note(options, command):
+    def note(options, command, heartbeats):
         workers = dict(option.split("=", 1) for option in options)["--nproc-per-node"]
         gpus = os.environ["CUDA_VISIBLE_DEVICES"].count(",") + 1
         words = [workers, os.environ["OMP_NUM_THREADS"], gpus, os.environ["SLURM_CPUS_ON_NODE"]]
