@@ -82,7 +82,7 @@ rule prepare_training_text:
     """Extract, tokenize and filter a task's training text in one job."""
     input:
         files=raw_files,
-        evaluation=removed_text,
+        evaluation=lambda w: plan.removed_text(w.task),
         changed=changed("prepare_training_text", raw_files),
     output:
         source="<results>/{task}/corpus/clean/train.source.zst",
@@ -107,7 +107,7 @@ rule prepare_training_text:
         hold_out=lambda w: tasks[w.task].hold_out_of("train"),
         preparation=lambda w: tasks[w.task].preparation.train,
         languages=lambda w: tasks[w.task].language_pair,
-        limits=limits_of_text,
+        limits=lambda w: tasks[w.task].clean.of_words,
     script:
         "../workflow/scripts/prepare_training_text.py"
 
@@ -144,7 +144,7 @@ rule tokenize_and_filter_part:
     input:
         source="<results>/{task}/corpus/raw/train.{scatteritem}.source.zst",
         target="<results>/{task}/corpus/raw/train.{scatteritem}.target.zst",
-        evaluation=removed_text,
+        evaluation=lambda w: plan.removed_text(w.task),
         changed=changed("tokenize_and_filter_part"),
     output:
         source=temp("<results>/{task}/corpus/clean/train.{scatteritem}.source.zst"),
@@ -167,7 +167,7 @@ rule tokenize_and_filter_part:
         code=code("tokenize_and_filter", "tokenize_and_filter_part"),
         preparation=lambda w: tasks[w.task].preparation.train,
         languages=lambda w: tasks[w.task].language_pair,
-        limits=limits_of_text,
+        limits=lambda w: tasks[w.task].clean.of_words,
     script:
         "../workflow/scripts/tokenize_and_filter.py"
 
@@ -228,7 +228,7 @@ rule tokenize_and_filter_validation:
         code=code("tokenize_and_filter", "tokenize_and_filter_validation"),
         preparation=lambda w: tasks[w.task].preparation.train,
         languages=lambda w: tasks[w.task].language_pair,
-        limits=limits_of_text,
+        limits=lambda w: tasks[w.task].clean.of_words,
     script:
         "../workflow/scripts/tokenize_and_filter.py"
 
@@ -265,7 +265,8 @@ rule count_overlap:
     input:
         source="<results>/{task}/corpus/clean/train.source.zst",
         target="<results>/{task}/corpus/clean/train.target.zst",
-        evaluation=evaluation_text,
+        # `<results>/{task}/corpus/raw/valid.source.zst`, `.target.zst` and those of each test set.
+        evaluation=lambda w: plan.evaluation_text(w.task),
         changed=changed("count_overlap"),
     output:
         "<results>/{task}/corpus/overlap.json",

@@ -84,47 +84,9 @@ def baseline_list(wildcards):
     return in_one_line(plan.baseline_list)(wildcards.task, wildcards.testset)
 
 
-def rouge_exceptions(wildcards):
-    """Return the user's file of irregular word forms for ROUGE's stemmer, if there is one."""
-    return options.rouge_exceptions or []
-
-
-def evaluation_text(wildcards):
-    """Return the raw text of the validation and test sets of a task that has its own text.
-
-    It is `<results>/{task}/corpus/raw/valid.source.zst`, `.target.zst` and the same two of each
-    test set, in this order.
-    """
-    return [
-        f"<results>/{{task}}/corpus/raw/{name}.{side}.zst"
-        for name in ("valid", *tasks[wildcards.task].corpus.tests)
-        for side in ("source", "target")
-    ]
-
-
-def removed_text(wildcards):
-    """Return the text whose lines are removed from training text: `evaluation_text`, or nothing."""
-    return evaluation_text(wildcards) if tasks[wildcards.task].clean.remove_overlap else []
-
-
-def limits_of_text(wildcards):
-    """Return the limits of the filter. Those of tokens are of binarize."""
-    return tasks[wildcards.task].clean.model_dump(exclude={"tokens", "remove_overlap"})
-
-
 def side_of(wildcards):
     """Return the side of the language that the wildcards name: `source` or `target`."""
     return in_one_line(tasks[wildcards.task].side_of)(wildcards.lang)
-
-
-def truecasers(wildcards):
-    """Return the truecasers of both sides of a truecased task; other tasks have none."""
-    if not tasks[wildcards.task].preparation.truecase:
-        return []
-    return [
-        of_text(f"<results>/{{task}}/corpus/truecaser.{side}.tsv")(wildcards)
-        for side in ("source", "target")
-    ]
 
 
 def bpe_codes(wildcards):

@@ -78,8 +78,8 @@ rule evaluate_rouge:
             of_text(f"<results>/{{task}}/corpus/raw/{{testset}}{part}.target.zst")(w)
             for part in tasks[w.task].reference_parts(w.testset)
         ],
-        exceptions=rouge_exceptions,
-        changed=changed("evaluate_rouge", rouge_exceptions),
+        exceptions=lambda w: options.rouge_exceptions or [],
+        changed=changed("evaluate_rouge", lambda w: options.rouge_exceptions or []),
     output:
         "<results>/{task}/models/{model}/{run}/{testset}.{decoding}.rouge.json",
     log:

@@ -77,7 +77,7 @@ rule train_model:
             lambda w: settings.models[w.model].architecture.selection is not None,
             then=of_text("<results>/{task}/alignment/candidates.tsv"),
         ),
-        truecasers=truecasers,
+        truecasers=lambda w: plan.truecasers(w.task),
     output:
         model="<results>/{task}/models/{model}/seed{seed}/model.safetensors",
         records=multiext(

@@ -207,7 +207,7 @@ rule count_dataset:
             task=w.task,
             lang=tasks[w.task].language_pair,
         ),
-        truecasers=truecasers,
+        truecasers=lambda w: plan.truecasers(w.task),
         changed=changed("count_dataset"),
     output:
         table="<results>/{task}/dataset/counts.txt",

@@ -31,6 +31,10 @@ class TaskFolder:
         """
         return f"{self.path}/corpus/{stage}/{part}.{side}.zst"
 
+    def truecaser(self, side: str) -> str:
+        """Return the truecaser of the ``source`` or the ``target``."""
+        return f"{self.path}/corpus/truecaser.{side}.tsv"
+
     @property
     def pair_counts(self) -> str:
         """The table of training pairs that were read, kept and dropped, as text."""

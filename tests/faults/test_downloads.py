@@ -245,7 +245,7 @@ SCRIPT = b"\r\n<script>top.location.href='http://login.example'</script>"
 TEXT = b"A man sees .\n" * 9000
 GZIP = gzip.compress(TEXT, mtime=0)
 ENCODED: dict[str, Any] = {"headers": {"Content-Encoding": "gzip"}}
-TWICE: dict[str, Any] = {"body": gzip.compress(GZIP)}
+TWICE: dict[str, Any] = {"body": gzip.compress(GZIP, mtime=0)}
 ENDLESS: dict[str, Any] = {"has_length": False}
 
 

@@ -154,6 +154,28 @@ class Plan:
         folder = Path(self.layout.downloads)
         return {str(folder / path) for path in self.settings.downloads_by_place()}
 
+    def evaluation_text(self, task: str) -> list[str]:
+        """Return the raw text of a task's validation and test sets, source before target."""
+        folder = self.layout.task(task)
+        files = []
+        for name in ("valid", *self.settings.tasks[task].corpus.tests):
+            files.append(folder.text("raw", name, "source"))
+            files.append(folder.text("raw", name, "target"))
+        return files
+
+    def removed_text(self, task: str) -> list[str]:
+        """Return the text whose lines are removed from a task's training text, if any are."""
+        is_removed = self.settings.tasks[task].clean.remove_overlap
+        return self.evaluation_text(task) if is_removed else []
+
+    def truecasers(self, task: str) -> list[str]:
+        """Return the truecasers of both sides of a truecased task; other tasks have none."""
+        stated = self.settings.tasks[task]
+        if not stated.preparation.truecase:
+            return []
+        folder = self.layout.task(stated.text_name)
+        return [folder.truecaser("source"), folder.truecaser("target")]
+
     def own_files(self, paths: Iterable[str]) -> list[str]:
         """Return those of a rule's inputs that a user provides, because no rule makes them.
 
