@@ -104,7 +104,8 @@ def recipe_of_model(wildcards):
 
     They are `<results>/{task}/models/{model}/settings.json`.
     """
-    file = rules.write_model_settings.output[0].format(**dict(wildcards.items()))
+    output = str(rules.write_model_settings.output[0])
+    file = output.format(**dict(wildcards.items()))
     stated = training_settings(settings.models[wildcards.model])
     say_what_runs_again(f"{wildcards.task}/{wildcards.model}", file, stated)
     return "<results>/{task}/models/{model}/settings.json"

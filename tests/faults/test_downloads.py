@@ -454,6 +454,12 @@ def test_mirrors_come_first_in_their_order(
     says(download.refused(mirrors=stale, md5="0"), "no connection: Connection refused")
 
 
+class Params(dict[str, Any]):
+    """Params as a script sees them: by their names and as items."""
+
+    __getattr__ = dict.__getitem__
+
+
 def test_the_workflow_finds_a_mirror_in_the_home_folder(
     root: Path, download: Download, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -464,7 +470,7 @@ def test_the_workflow_finds_a_mirror_in_the_home_folder(
         output=[str(download.output)],
         log=[str(download.folder / "a.log")],
         config={"mirrors": ["~/mirror"]},
-        params=SimpleNamespace(source={"url": ELSEWHERE, "sha256": SHA256}),
+        params=Params(source={"url": ELSEWHERE, "sha256": SHA256}),
     )
     runpy.run_path(str(root / "workflow/scripts/download_file.py"), {"snakemake": rule})
     assert download.output.read_bytes() == BODY

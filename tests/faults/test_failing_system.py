@@ -139,7 +139,7 @@ def stale(path: object, *_: object, **__: object) -> None:
 
 
 def work(log: Path) -> None:
-    with job(SimpleNamespace(log=[str(log)], input=[], output=[])):
+    with job(SimpleNamespace(log=[str(log)], input=[], output=[], params={})):
         stale("data/a.en")
 
 

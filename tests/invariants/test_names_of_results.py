@@ -77,6 +77,7 @@ DecodingSettings:
 Task:
   titles: null
   hold_out: null
+  bleu_tokenize: 13a
   preparation: {train: moses_train, test: moses_test, truecase: false}
   clean: {minimum: 1, maximum: 175, ratio: 1.5, tokens: 1023, remove_overlap: false}
   vocabulary:

@@ -12,6 +12,7 @@ The same command runs in several roles:
 import logging
 import math
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -20,7 +21,6 @@ import tempfile
 from collections.abc import Sequence
 from contextlib import ExitStack, nullcontext
 from pathlib import Path
-from shutil import which
 from types import FrameType
 
 from torch._C._distributed_c10d import TCPStore
@@ -225,7 +225,7 @@ def numa_options(workers: int) -> list[str]:
     option = "--numa-binding"
     if option not in run.get_args_parser().format_help():
         return []
-    can_bind = which("numactl") is not None
+    can_bind = shutil.which("numactl") is not None
     for gpu in range(workers):
         can_bind = can_bind and has_cpus_nearby(gpu)
     return [f"{option}=node"] if can_bind else []
@@ -286,7 +286,7 @@ def run_nodes(nodes: int, command: Sequence[str]) -> None:
     problem = ""
     if "SLURM_JOB_ID" not in os.environ:
         problem = "this is not a Slurm job; use a cluster profile (docs/cluster.md)"
-    elif which("srun") is None:
+    elif shutil.which("srun") is None:
         problem = (
             "srun is missing, as in a container; train without one (docs/container.md)"
         )

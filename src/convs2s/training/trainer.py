@@ -107,8 +107,9 @@ class Trainer:
             processor=processor(),
         )
         # On a CPU, the figures of an update are there when it ends.
-        self.reads_at_once = torch.device(updater.device).type == "cpu"
-        if not self.reads_at_once:
+        device_type = torch.device(updater.device).type
+        self.reads_at_once = device_type == "cpu"
+        if device_type == "cuda":
             self.machine["gpu"] = torch.cuda.get_device_name(updater.device)
         rate = self.recipe.learning_rate
         self.state = TrainerState(Schedule(rate), rate, first_epoch)
