@@ -86,18 +86,24 @@ def test_a_resumed_training_ends_as_an_undisturbed_one(
     ("maxima", "changes", "goes_on"),
     [
         ([1, 2, 4], {}, True),
-        (
+        pytest.param(
             [1, None],
             {**STEPS, "schedule": {**STEPS["schedule"], "minimum": 3e-3}},
             True,
+            marks=pytest.mark.slow,
         ),
         ([3, 4], {"average": 2, "optimizer": "adam", "learning_rate": 0.01}, True),
-        ([2, 3], {"best_by": "bleu"}, True),
+        pytest.param([2, 3], {"best_by": "bleu"}, True, marks=pytest.mark.slow),
         # The schedule ends both after an epoch: the model is only exported again.
-        ([2, 4], {**STEPS, "schedule": {**STEPS["schedule"], "minimum": 0.05}}, True),
+        pytest.param(
+            [2, 4],
+            {**STEPS, "schedule": {**STEPS["schedule"], "minimum": 0.05}},
+            True,
+            marks=pytest.mark.slow,
+        ),
         ([1, 2], COSINE, False),
         ([3, 2], {}, False),
-        ([1.5, 3], {}, False),
+        pytest.param([1.5, 3], {}, False, marks=pytest.mark.slow),
     ],
 )
 def test_more_epochs_end_as_if_the_training_had_them_from_the_start(

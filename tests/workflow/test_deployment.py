@@ -47,6 +47,7 @@ def snakedeploy() -> str:
     return str(command)
 
 
+@pytest.mark.slow
 def test_snakedeploy_from_a_host(
     repository: Repository, snakedeploy: str, tmp_path: Path
 ) -> None:

@@ -14,6 +14,8 @@ from convs2s.files.checksums import sha256
 from convs2s.model_file import describe_model
 from tests.support.checkout import Checkout, Done
 
+pytestmark = pytest.mark.slow
+
 RESULTS = "a b/$(touch ran)"
 SCALE = f"description: a copy\nresults_dir: {RESULTS}\ndownloads_dir: d d\n"
 BASE = f"{RESULTS}/mine_en_nl/models/small/seed1/model.safetensors"

@@ -90,6 +90,7 @@ RELEASED = {
 }
 
 
+@pytest.mark.slow
 def test_released_models_are_scored_and_train_nothing(
     checkout: Checkout, mirror: Path
 ) -> None:

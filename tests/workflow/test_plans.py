@@ -32,7 +32,16 @@ def planned(checkout: Checkout, *arguments: str) -> Done:
     return checkout.snakemake("--dry-run", "--quiet=reason", *arguments).succeeded()
 
 
-@pytest.mark.parametrize("scale", SCALES)
+@pytest.mark.parametrize(
+    "scale",
+    [
+        "paper",
+        "demo",
+        "mirror",
+        pytest.param("multi30k", marks=pytest.mark.slow),
+        pytest.param("multi30k_trained", marks=pytest.mark.slow),
+    ],
+)
 def test_every_cell_of_the_tables_can_be_made(checkout: Checkout, scale: str) -> None:
     for name in LICENSED:
         checkout.write(f"data/{name}", "")
@@ -60,7 +69,11 @@ def test_every_cell_of_the_tables_can_be_made(checkout: Checkout, scale: str) ->
 
 
 @pytest.mark.parametrize(
-    "name", ["{task} {{a} }", '50% $HOME `x` #1, it\'s "b" & (c) \\d;']
+    "name",
+    [
+        pytest.param("{task} {{a} }", marks=pytest.mark.slow),
+        '{task} {{a} } 50% $HOME `x` #1, it\'s "b" & (c) \\d;',
+    ],
 )
 def test_a_checkout_runs_in_a_folder_of_any_name(
     root: Path, tmp_path: Path, name: str

@@ -99,6 +99,7 @@ def write_model(checkout: Checkout, tmp_path: Path) -> None:
     save_tensors(model, weights, {**fields, "task": "demo_en_fr"})
 
 
+@pytest.mark.slow
 def test_a_timing_asks_for_no_more_threads_on_its_node_than_at_submission(
     slurm: Slurm, checkout: Checkout, tmp_path: Path
 ) -> None:
