@@ -128,22 +128,33 @@ def scratch_folder(parent: Path) -> Iterator[Path]:
         # The folder may belong to another user, so that its lock cannot be opened.
         with suppress(OSError), other_lock.open("r+") as lock:
             if try_lock(lock):  # no running process holds it
-                shutil.rmtree(other_lock.parent, ignore_errors=True)
+                _remove_scratch(other_lock.parent)
     folder = Path(mkdtemp(prefix=PREFIX, dir=parent))
     unlocked = folder / "lock"
-    with unlocked.open("w") as lock:
-        with suppress(OSError):  # the file system has no locks
-            wait_for_lock(lock)
-        # Other processes look for .lock, so the file gets this name only after it is locked.
-        unlocked.rename(folder / _LOCK)
-        try:
+    try:
+        with unlocked.open("w") as lock:
+            with suppress(OSError):  # the file system has no locks
+                wait_for_lock(lock)
+            # Other processes look for .lock, so the file gets this name only after it is locked.
+            unlocked.rename(folder / _LOCK)
             yield folder
-        finally:
-            shutil.rmtree(folder, ignore_errors=True)
-    # A network file system keeps a file that is still open, as the lock was until here. The folder
-    # is therefore removed once more.
+    finally:
+        # After the lock is closed: a network file system keeps a file that is still open.
+        _remove_scratch(folder)
+
+
+def _remove_scratch(folder: Path) -> None:
+    """Remove a folder of `scratch_folder`, and its lock last, by which it is found.
+
+    If the process is killed meanwhile, or something cannot be removed, the next writer goes on.
+    """
     with suppress(OSError):
-        folder.rmdir()
+        for path in list(folder.iterdir()):
+            if path.is_dir() and not path.is_symlink():
+                shutil.rmtree(path)
+            elif path.name != _LOCK:
+                path.unlink()
+        shutil.rmtree(folder)
 
 
 @contextmanager
