@@ -24,13 +24,13 @@ from pathlib import Path
 from convs2s.files.checksums import sha256
 from convs2s.files.tensors import load_tensors
 from tests.faults.campaign import traced
+from tests.faults.campaign.commands import Place
 from tests.faults.campaign.pairs import Ended, add_inputs, prepare_by_hand
 from tests.faults.campaign.traced import FILES_CHANGE, WRITES, Call
 from tests.faults.campaign.writing import (
     REPLACES,
     TAKES_WHAT_IS_THERE,
     WRITING,
-    Place,
     add_further_inputs,
     perform_when_told,
 )
@@ -62,8 +62,8 @@ TEMPORARY = re.compile(
 )
 """Names that files have before they are whole, and of notes that a failure leaves on purpose."""
 
-STAYS = re.compile(r"(^|/)logs/|/\.[^/]+\.try$|/\.partial\.\w+/lock$")
-"""Logs, notes of failed tries, and the lock of a temporary folder that was only half made."""
+STAYS = re.compile(r"(^|/)logs/|/\.[^/]+\.try$|/\.partial\.\w+/\.?lock$")
+"""Logs, notes of failed tries, and temporary folders with nothing but a lock in them."""
 
 REMAINS = re.compile(rf"{STAYS.pattern}|/\.partial\.\w+/")
 """Also temporary folders that could not be removed; the next command that writes there does."""
@@ -199,8 +199,8 @@ class Trials:
         self._undisturbed: dict[str, Undisturbed] = {}
         if "pull" in names:
             _, place = self.run("export hub", folder / "hub")
-            for path in (place.folder / "out/hub").iterdir():
-                hub.files[path.name] = path.read_bytes()
+            for file in (place.folder / "out/hub").iterdir():
+                hub.files[file.name] = file.read_bytes()
 
     def run(
         self, name: str, folder: Path, *injected: str, traced_in: Path | None = None

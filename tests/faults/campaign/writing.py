@@ -46,19 +46,24 @@ def _job(outputs: str, work: Callable[[Files], object]) -> Command:
 
 
 def _extract(made: Files) -> None:
-    text = RawText([tuple(map(str, TEXT))], FilesBelow(Path()))
+    text = RawText([(str(TEXT[0]), str(TEXT[1]))], FilesBelow(Path()))
     extract_corpus(text, (made[0], made[1]))
 
 
 def _split(made: Files) -> None:
-    text = RawText([tuple(map(str, TEXT))], FilesBelow(Path()))
+    text = RawText([(str(TEXT[0]), str(TEXT[1]))], FilesBelow(Path()))
     split_training_text(text, parts=[(made[0], made[1]), (made[2], made[3])])
 
 
 def _filter(made: Files) -> None:
-    limits = {"minimum": 1, "maximum": 5, "ratio": None}
-    pairs = ((line, line) for line in LINES)
-    tokenize_and_filter(pairs, sides=(made[0], made[1]), report=made[2], **limits)
+    tokenize_and_filter(
+        ((line, line) for line in LINES),
+        sides=(made[0], made[1]),
+        report=made[2],
+        minimum=1,
+        maximum=8,
+        ratio=None,
+    )
 
 
 def _binarize(made: Files) -> None:
@@ -185,6 +190,7 @@ PRINTS = "only prints, in the way of `card` and `tokenize`, which are tried"
 LEFT_OUT = {
     "serve": "writes no file; tests/faults/test_server_requests.py tries its streams",
     "push": "writes to the Hub alone, in one commit",
+    "new-task": "stopped between its folder and its YAML file, it asks to remove the folder",
     "kernels": "measures for seconds; what it keeps is written as `results` writes",
     **dict.fromkeys(
         (
