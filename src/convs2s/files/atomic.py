@@ -128,7 +128,7 @@ def scratch_folder(parent: Path) -> Iterator[Path]:
         # The folder may belong to another user, so that its lock cannot be opened.
         with suppress(OSError), other_lock.open("r+") as lock:
             if try_lock(lock):  # no running process holds it
-                _remove_scratch(other_lock.parent)
+                shutil.rmtree(other_lock.parent, ignore_errors=True)
     folder = Path(mkdtemp(prefix=PREFIX, dir=parent))
     unlocked = folder / "lock"
     try:
@@ -139,22 +139,15 @@ def scratch_folder(parent: Path) -> Iterator[Path]:
             unlocked.rename(folder / _LOCK)
             yield folder
     finally:
-        # After the lock is closed: a network file system keeps a file that is still open.
-        _remove_scratch(folder)
-
-
-def _remove_scratch(folder: Path) -> None:
-    """Remove a folder of `scratch_folder`, and its lock last, by which it is found.
-
-    If the process is killed meanwhile, or something cannot be removed, the next writer goes on.
-    """
-    with suppress(OSError):
-        for path in list(folder.iterdir()):
-            if path.is_dir() and not path.is_symlink():
-                shutil.rmtree(path)
-            elif path.name != _LOCK:
-                path.unlink()
-        shutil.rmtree(folder)
+        # After the lock is closed: a network file system keeps a file that is still open. The lock
+        # is removed last, so that the next writer finds what a kill or a failing disk leaves.
+        with suppress(OSError):
+            for path in list(folder.iterdir()):
+                if path.is_dir() and not path.is_symlink():
+                    shutil.rmtree(path)
+                elif path.name != _LOCK:
+                    path.unlink()
+            shutil.rmtree(folder)
 
 
 @contextmanager
