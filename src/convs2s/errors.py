@@ -98,26 +98,29 @@ def failed_use(
     return UserError(f"{named}: {use}: {reasons}, then run the same command again")
 
 
-def failure_of_system(error: OSError) -> UserError | None:
+def failure_of_system(
+    error: OSError, nameless: str = "a file that is open"
+) -> UserError | None:
     """Return the error of a failure of the system (`REMEDIES`); None for any other OSError.
 
     Whoever reads or writes a file names it in an error of its own, if possible. This is for all
-    other places, such as locks, logs and lists of folders.
+    other places, such as locks, logs and lists of folders. ``nameless`` is the file to name if the
+    system names none.
     """
     if error.errno not in REMEDIES:
         return None
     if error.filename is None:
-        return failed_use(error, "failed", "a file that is open")
+        return failed_use(error, "failed", nameless)
     return failed_use(error, "cannot be used")
 
 
 @contextmanager
-def failures_of_system() -> Iterator[None]:
+def failures_of_system(nameless: str = "a file that is open") -> Iterator[None]:
     """Turn a failure of the system in the block into a UserError; see `failure_of_system`."""
     try:
         yield
     except OSError as error:
-        failure = failure_of_system(error)
+        failure = failure_of_system(error, nameless)
         if failure is None:
             raise
         raise failure from None

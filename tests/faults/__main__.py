@@ -9,6 +9,7 @@ COMMANDS = {
     "flips": ["-m", "tests.faults.campaign.flips"],
     "disk": ["-m", "pytest", "-q", "tests/faults/test_writers.py"],
     "pairs": ["-m", "tests.faults.campaign.pairs"],
+    "calls": ["-m", "tests.faults.campaign.calls"],
     "kills": ["-m", "tests.faults.campaign.kills"],
     "clients": ["-m", "tests.faults.campaign.clients"],
 }

@@ -422,6 +422,16 @@ def test_parts_of_several_sources_are_kept_apart_and_go_at_the_end(
     assert download.names == ["a.tgz"]
 
 
+def test_parts_of_a_file_that_is_there_go(download: Download) -> None:
+    """Who is killed after the file has its name leaves them."""
+    download.bring(sha256=SHA256)
+    for kind in (".part", ".part.json", ".part-mirror", ".part-mirror.json"):
+        download.beside(kind).write_text("{}")
+    download.bring(sha256=SHA256)
+    assert download.names == ["a.tgz"]
+    assert len(download.sent) == 1
+
+
 def test_the_first_download_is_recorded_and_enforced(download: Download) -> None:
     download.bring()
     record = download.beside(".sha256")

@@ -5,6 +5,7 @@ import fcntl
 import io
 import os
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -53,7 +54,7 @@ class FailingText(io.StringIO):
 
 @pytest.mark.parametrize("number", REMEDIES)
 @pytest.mark.parametrize(
-    "call", ["open", "write", "close", "fsync", "replace", "mkdir"]
+    "call", ["open", "write", "close", "fsync", "lock", "rename", "replace", "mkdir"]
 )
 def test_an_output_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: str, number: int
@@ -62,6 +63,8 @@ def test_an_output_is_named(
     output.write_text("before\n")
     if call == "open":
         monkeypatch.setattr("convs2s.files.text.open_text", failing(number))
+    elif call == "lock":  # of the temporary folder, which has been made by then
+        monkeypatch.setattr(Path, "open", failing(number))
     elif call in ("write", "close"):
         stream = FailingText(call, number)
         monkeypatch.setattr("convs2s.files.text.open_text", lambda _: stream)
@@ -138,12 +141,12 @@ def stale(path: object, *_: object, **__: object) -> None:
     raise OSError(errno.ESTALE, os.strerror(errno.ESTALE), str(path))
 
 
-def work(log: Path) -> None:
+def work(log: Path, fail: Callable[[], object]) -> None:
     with job(SimpleNamespace(log=[str(log)], input=[], output=[], params={})):
-        stale("data/a.en")
+        fail()
 
 
-@pytest.mark.parametrize("named", ["logs", "data/a.en"])
+@pytest.mark.parametrize("named", ["logs", "data/a.en", "logs/a.log"])
 def test_a_job_ends_in_one_line(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -151,12 +154,16 @@ def test_a_job_ends_in_one_line(
     named: str,
 ) -> None:
     log = tmp_path / "logs/a.log"
+    line = f"{named}: cannot be used: Stale file handle; "
+    fail: Callable[..., None] = partial(stale, "data/a.en")
     if named == "logs":
         monkeypatch.setattr(Path, "mkdir", stale)
+    if named == "logs/a.log":  # of what is printed, the system says no name
+        line = f"{log}, or another file that is open: failed: Stale file handle; "
+        fail = failing(errno.ESTALE)
     with pytest.raises(SystemExit) as ended:
-        work(log)
+        work(log, fail)
     said = f"{ended.value}\n{capfd.readouterr().err}"
-    line = f"{named}: cannot be used: Stale file handle; "
     says(said, "error: ", line, "mount the folder again")
     assert "Traceback" not in said
     if named != "logs":

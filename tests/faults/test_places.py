@@ -1,5 +1,6 @@
 """Commands with outputs where nothing can be written, and options out of their bounds."""
 
+import errno
 import io
 import json
 import os
@@ -108,6 +109,21 @@ def test_a_standard_output_without_room_is_one_line() -> None:
     line = "convs2s: error: the output cannot be written: No space left on device\n"
     assert done.stderr.decode() == line
     assert done.returncode == 1
+
+
+@pytest.mark.parametrize("number", [errno.EIO, errno.EDQUOT, errno.ESTALE])
+def test_a_standard_output_that_fails_is_one_line(
+    monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    """The system names no file, as it is open already."""
+
+    def fail(*_: object) -> None:
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr("convs2s.cli.main._drop_output", lambda: None)
+    monkeypatch.setattr("convs2s.publish.card.model_card", fail)
+    message = fault("card model.safetensors")
+    says(message, f"error: the output cannot be written: {os.strerror(number)}")
 
 
 @full

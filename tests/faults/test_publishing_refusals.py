@@ -3,6 +3,7 @@
 import os
 import shutil
 import sys
+import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -265,3 +266,16 @@ def test_where_no_results_are_and_no_archive_can_be(
     (tmp_path / "empty").mkdir()
     shutil.copytree(results, tmp_path / "moved")
     says(refusal(export_results, tmp_path / folder, tmp_path / output), words)
+
+
+def test_a_temporary_folder_that_stays_is_not_published(
+    results: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A disk that fails may keep what was to be removed."""
+    monkeypatch.setattr(shutil, "rmtree", lambda *_, **__: None)
+    export_results(results, tmp_path / "out.zip")
+    with zipfile.ZipFile(tmp_path / "out.zip") as archive:
+        assert "SHA256SUMS" in archive.namelist()
+        for name in ("SHA256SUMS", "ro-crate-metadata.json"):
+            assert b".partial." not in archive.read(name)
+        assert not [name for name in archive.namelist() if ".partial." in name]

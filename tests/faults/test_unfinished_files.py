@@ -1,6 +1,7 @@
 """Files that appear under their names whole or not at all."""
 
 import errno
+import os
 from pathlib import Path
 
 import pytest
@@ -8,6 +9,7 @@ import pytest
 from convs2s.errors import UserError
 from convs2s.files.atomic import atomic_path
 from convs2s.files.compressed import decompressed_file
+from convs2s.training.state_folder import ProgressFile
 from tests.faults.systems import READS_PROC
 
 
@@ -18,6 +20,22 @@ def test_a_file_gets_its_name_in_one_step(tmp_path: Path) -> None:
     # renamed: a copy could be seen half done.
     assert (tmp_path / "out").stat().st_ino == written
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
+
+
+def test_progress_that_was_killed_as_it_was_written_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def kill(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "replace", kill)
+        with pytest.raises(KeyboardInterrupt):
+            ProgressFile(tmp_path).start("process 1 on here", "0123")
+    assert len(list(tmp_path.iterdir())) == 1
+    monkeypatch.setattr(os, "getpid", lambda: 2)
+    ProgressFile(tmp_path).start("process 2 on here", "0123")
+    assert [path.name for path in tmp_path.iterdir()] == ["progress.json"]
 
 
 def write_half(path: Path, error: BaseException, read: Path) -> None:

@@ -144,7 +144,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             message = f"{name}: {error.strerror}"
         elif error.errno in NO_FILE:
             message = f"{name!s:.80}...: {error.strerror}"
-        elif name is None and error.errno in FULL | {errno.EIO}:
+        elif name is None and error.errno in FULL | {errno.EIO, errno.ESTALE}:
             _drop_output()
             message = f"the output cannot be written: {error.strerror}"
         elif failure := failure_of_system(error):

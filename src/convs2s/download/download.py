@@ -19,6 +19,7 @@ from convs2s.download.partial_file import (
     SourceError,
     UnusableFileError,
     WrongFileError,
+    discard_all,
 )
 from convs2s.download.transfer import fetch, is_url
 from convs2s.errors import UserError
@@ -73,6 +74,8 @@ def download_file(
         if expected.has_checksum and output.is_file():
             with suppress(WrongFileError):
                 expected.check(output)
+                # A process may have been killed after the output had its name.
+                discard_all(output)
                 if generated_mirror is not None:
                     # The mirror is an input of the rule and may be newer, so the output is touched.
                     output.touch()

@@ -249,8 +249,7 @@ class PartialFile:
             with self._path.open("rb") as stream:
                 os.fsync(stream.fileno())
             self._path.replace(self._output)
-        for kind in (UPSTREAM, MIRROR):
-            PartialFile(self._output, self.expected, kind).discard()
+        discard_all(self._output)
 
     def append(self, read: Callable[[], bytes], total: int | None) -> None:
         """Append the bytes that ``read`` returns until it returns none; show progress on stderr.
@@ -298,3 +297,9 @@ class PartialFile:
                 if most is not None and size > most:
                     self.discard()
                     raise WrongFileError(f"has more than the expected {most} bytes")
+
+
+def discard_all(output: Path) -> None:
+    """Remove all partial files of a complete output."""
+    for kind in (UPSTREAM, MIRROR):
+        PartialFile(output, Expected(), kind).discard()

@@ -131,19 +131,23 @@ def scratch_folder(parent: Path) -> Iterator[Path]:
                 shutil.rmtree(other_lock.parent, ignore_errors=True)
     folder = Path(mkdtemp(prefix=PREFIX, dir=parent))
     unlocked = folder / "lock"
-    with unlocked.open("w") as lock:
-        with suppress(OSError):  # the file system has no locks
-            wait_for_lock(lock)
-        # Other processes look for .lock, so the file gets this name only after it is locked.
-        unlocked.rename(folder / _LOCK)
-        try:
+    try:
+        with unlocked.open("w") as lock:
+            with suppress(OSError):  # the file system has no locks
+                wait_for_lock(lock)
+            # Other processes look for .lock, so the file gets this name only after it is locked.
+            unlocked.rename(folder / _LOCK)
             yield folder
-        finally:
-            shutil.rmtree(folder, ignore_errors=True)
-    # A network file system keeps a file that is still open, as the lock was until here. The folder
-    # is therefore removed once more.
-    with suppress(OSError):
-        folder.rmdir()
+    finally:
+        # After the lock is closed: a network file system keeps a file that is still open. The lock
+        # is removed last, so that the next writer finds what a kill or a failing disk leaves.
+        with suppress(OSError):
+            for path in list(folder.iterdir()):
+                if path.is_dir() and not path.is_symlink():
+                    shutil.rmtree(path)
+                elif path.name != _LOCK:
+                    path.unlink()
+            shutil.rmtree(folder)
 
 
 @contextmanager

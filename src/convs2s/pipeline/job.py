@@ -37,7 +37,8 @@ def job(snakemake: Any) -> Iterator[list[str]]:
     with (
         failures_in_one_line(),  # of the log itself
         _logged(snakemake.log[0]),
-        failures_of_system(),
+        # Outputs are named where they are written, so this is most likely what the block prints.
+        failures_of_system(f"{snakemake.log[0]}, or another file that is open"),
         living_job(),
         noted_try(snakemake.output),
         noted_origin(snakemake.output, params, inputs),

@@ -275,6 +275,6 @@ def _name(path: Path, start: Path) -> str:
 
 
 def _files(folder: Path) -> Sequence[str]:
-    """Return the paths of all files in a folder, from that folder, with slashes and sorted."""
-    paths = sorted(path for path in folder.rglob("*") if path.is_file())
+    """Return the paths of all complete files in a folder, from it, with slashes and sorted."""
+    paths = sorted(whole_files(folder))
     return [path.relative_to(folder).as_posix() for path in paths]

@@ -86,7 +86,8 @@ class ProgressFile:
         changes["written"] = time.time()
         self._progress = replace(self._progress, **changes)  # type: ignore[arg-type]
         self._written = time.monotonic()
-        partial = self.path.with_name(f".{PROGRESS}.{os.getpid()}")
+        # Only the owner of the folder's lock writes here. It replaces what a killed one has left.
+        partial = self.path.with_name(f".{PROGRESS}.partial")
         with suppress(OSError):
             # Without fsync: the file is soon out of date anyway.
             partial.write_text(

@@ -18,7 +18,7 @@ from convs2s.config.load import load
 from convs2s.config.options import Options
 from convs2s.config.settings import Settings
 from convs2s.download.download import download_file
-from convs2s.errors import UserError
+from convs2s.errors import UserError, failures_of_system
 from convs2s.files.checksums import check_noted
 from convs2s.model_file import describe_model
 from convs2s.paper.cells import cells
@@ -184,15 +184,20 @@ COMMANDS = {
 
 
 def perform(name: str, place: Place, said: Path) -> None:
+    """Run one of ``COMMANDS`` in this process; see `perform_command`."""
+    perform_command(COMMANDS[name], place, said)
+
+
+def perform_command(one: Command, place: Place, said: Path) -> None:
     """Run a command in this process, whose streams go to ``said`` with .out and .err."""
     for number, suffix in ((1, "out"), (2, "err")):
         os.dup2(os.open(f"{said}.{suffix}", os.O_WRONLY | os.O_CREAT, 0o644), number)
     os.chdir(place.folder)
     torch.set_num_threads(1)
-    one = COMMANDS[name]
     try:
         if callable(one.perform):
-            one.perform(place)
+            with failures_of_system():
+                one.perform(place)
         elif one.is_workflow:
             words = [sys.executable, "-m", "snakemake", "--cores", "1"]
             os.execv(sys.executable, [*words, *place.words(one.perform)])

@@ -96,7 +96,7 @@ def _prepare_by_workflow(folder: Path) -> str:
     return "results/mine_en_nl"
 
 
-def _add_inputs(folder: Path) -> None:
+def add_inputs(folder: Path) -> None:
     """Write what the commands read that has nothing to do with the task."""
     shutil.copytree(DATA / "fairseq_random", folder / "fairseq")
     for name in ("out", "paper"):
@@ -125,7 +125,7 @@ class Trials:
             task = _prepare_by_workflow(before)
         else:
             task = prepare_by_hand(before)
-        _add_inputs(before)
+        add_inputs(before)
         served = {
             "known.tgz": OTHER,
             "runs.jsonl": (before / "runs.jsonl").read_bytes(),

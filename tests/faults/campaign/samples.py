@@ -29,7 +29,6 @@ SEGMENTS = [f'<seg id="{number}">{line}</seg>' for number, line in enumerate(LIN
 TABLES = {
     "text": LINES,
     "sgm": ['<doc docid="a">', *SEGMENTS, "</doc>"],
-    "codes": learn_codes([("lower", 5), ("lowest", 7)], 9).splitlines(),
     "links": ["0-0 1-2 3-1"] * 12,
     "dictionary": ["source\ttarget\tcount\tsource_count", "man\thomme\t3\t4"],
     "candidates": ["source\ttargets", "man\thomme gens", "car\tvoiture"],
@@ -63,6 +62,8 @@ def make_samples(folder: Path) -> None:
         train(tiny.job(task, folder / "run/model.safetensors"))
     for name, lines in TABLES.items():
         write_lines(folder / name, lines)
+    codes = learn_codes([("lower", 5), ("lowest", 7)], 9)
+    write_lines(folder / "codes", codes.splitlines())
     _archives(folder)
     write_json(folder / "settings.json", training_settings(tiny.settings()))
     ledger = (ROOT / "docs/results/multi30k.ledger.jsonl").read_text("utf-8")

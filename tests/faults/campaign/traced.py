@@ -1,0 +1,129 @@
+"""System calls of a process, which strace records, lets fail, or ends with SIGKILL."""
+
+import os
+import re
+import shutil
+import subprocess
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+FILES_CHANGE = (
+    "mkdir",
+    "mkdirat",
+    "link",
+    "linkat",
+    "rename",
+    "renameat",
+    "renameat2",
+    "rmdir",
+    "unlink",
+    "unlinkat",
+)
+"""Calls that change the names in a folder, in the order of which a disk keeps the changes."""
+
+WRITES = ("write", "writev", "pwrite64", "sendfile", "copy_file_range")
+CALLS = ("openat", *WRITES, "fsync", "fdatasync", "ftruncate", *FILES_CHANGE)
+
+
+@dataclass(frozen=True)
+class Call:
+    """A system call that has ended, or was entered last.
+
+    Attributes:
+        name: such as ``openat``.
+        number: how many calls of this name its thread had made with it.
+        paths: the files that it is about, absolute.
+        words: its arguments, as strace prints them.
+        result: what it returned; None: it did not return, or an error.
+        is_injected: whether the error was strace's.
+    """
+
+    name: str
+    number: int
+    paths: tuple[Path, ...]
+    words: str
+    result: int | None
+    is_injected: bool
+
+
+def is_available() -> bool:
+    """Return whether there is a strace that may trace another process of this user."""
+    if shutil.which("strace") is None:
+        return False
+    with subprocess.Popen(["sleep", "60"]) as other:
+        tracer = _attach(other.pid, Path(os.devnull), ())
+        other.kill()
+        return tracer is not None and tracer.wait() == 0
+
+
+def attach(process: int, log: Path, *injected: str) -> subprocess.Popen[str]:
+    """Trace a process, with all that it starts, until they end; return the tracer.
+
+    ``injected`` are expressions of strace's option ``--inject``.
+    """
+    tracer = _attach(process, log, injected)
+    assert tracer is not None, f"strace cannot attach to process {process}"
+    return tracer
+
+
+def _attach(
+    process: int, log: Path, injected: tuple[str, ...]
+) -> subprocess.Popen[str] | None:
+    # A question mark: not every processor has a call of this name.
+    traced = ",".join(f"?{name}" for name in CALLS)
+    command = ["strace", "-f", "-y", "-s", "0", "-o", str(log), f"--trace={traced}"]
+    command += [f"--inject={one}" for one in injected]
+    tracer = subprocess.Popen(
+        [*command, "-p", str(process)], stderr=subprocess.PIPE, text=True
+    )
+    assert tracer.stderr is not None
+    if "attached" in tracer.stderr.readline():
+        return tracer
+    tracer.kill()
+    tracer.communicate()
+    return None
+
+
+def calls(log: Path, folder: Path) -> Iterator[Call]:
+    """Yield the calls in a log, in their order, of a process that worked in a folder."""
+    counts: Counter[tuple[str, str]] = Counter()
+    begun: dict[str, tuple[str, int]] = {}
+    for line in log.read_text("utf-8", "replace").splitlines():
+        thread, _, said = line.partition(" ")
+        said = said.lstrip()
+        if resumed := re.match(r"<\.\.\. \w+ resumed>", said):
+            start, number = begun.pop(thread)
+            yield _call(start + said[resumed.end() :], number, folder)
+            continue
+        entered = re.match(r"(\w+)\(", said)
+        if entered is None:
+            continue
+        counts[thread, entered[1]] += 1
+        number = counts[thread, entered[1]]
+        if said.endswith("<unfinished ...>"):
+            begun[thread] = said.removesuffix("<unfinished ...>"), number
+        else:
+            yield _call(said, number, folder)
+    for start, number in begun.values():
+        yield _call(start, number, folder)
+
+
+def _call(said: str, number: int, folder: Path) -> Call:
+    name, _, rest = said.partition("(")
+    words, _, result = rest.rpartition(" = ")
+    returned = re.match(r"(\d+)", result)
+    paths = [Path(path) for path in re.findall(r"^\d+<([^>]*)>", words)]
+    if name in ("openat", *FILES_CHANGE):
+        # A name, with the folder before it that it is relative to.
+        named = re.findall(r'(?:<([^>]*)>, )?"((?:[^"\\]|\\.)*)"', words)
+        paths = [Path(os.path.normpath(folder / base / path)) for base, path in named]
+    return Call(
+        name=name,
+        number=number,
+        paths=tuple(paths),
+        words=words,
+        result=int(returned[1]) if returned else None,
+        is_injected=result.endswith("(INJECTED)"),
+    )
