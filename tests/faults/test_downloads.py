@@ -24,16 +24,14 @@ from convs2s.download.download import download_file
 from convs2s.paper.ledger import published_file
 from tests.support.archives import make_archive, noise
 from tests.support.downloads import BODY, OTHER
+from tests.support.jobs import Params
 from tests.support.loopback import LoopbackServer, Served
 from tests.support.processes import wait_for
 from tests.support.refusals import refusal, says
 
 SHA256 = hashlib.sha256(BODY).hexdigest()
-KNOWN: dict[str, Any] = {
-    "sha256": SHA256,
-    "md5": hashlib.md5(BODY).hexdigest(),
-    "size": len(BODY),
-}
+MD5 = hashlib.md5(BODY).hexdigest()
+KNOWN: dict[str, Any] = {"sha256": SHA256, "md5": MD5, "size": len(BODY)}
 WAITS = (0.0, 0.0, 0.0)
 ELSEWHERE = "http://up.example/a.tgz"
 
@@ -464,12 +462,6 @@ def test_mirrors_come_first_in_their_order(
     says(download.refused(mirrors=stale, md5="0"), "no connection: Connection refused")
 
 
-class Params(dict[str, Any]):
-    """Params as a script sees them: by their names and as items."""
-
-    __getattr__ = dict.__getitem__
-
-
 def test_the_workflow_finds_a_mirror_in_the_home_folder(
     root: Path, download: Download, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -651,8 +643,7 @@ def test_a_published_ledger_is_fetched_once_and_again_where_it_is_damaged(
     place.write_bytes(BODY + BODY)
     assert published_file(options, tmp_path) == place
     assert place.read_bytes() == BODY
-    # What somebody laid there is taken as it is.
-    place.with_name("a.tgz.sha256").unlink()
+    place.with_name("a.tgz.sha256").unlink()  # somebody else has laid it there
     place.write_bytes(OTHER)
     published_file(options, tmp_path)
     assert place.read_bytes() == OTHER
