@@ -383,7 +383,7 @@ def test_workers_are_bound_to_the_cpus_next_to_their_gpus_where_they_may_use_the
     monkeypatch.setattr(torch.cuda, "get_device_properties", lambda _: gpu)
     monkeypatch.setattr(devices, "PCI_DEVICES", tmp_path)
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: allowed)
-    monkeypatch.setattr(launch_module, "which", lambda _: "/usr/bin/numactl")
+    monkeypatch.setattr("shutil.which", lambda _: "/usr/bin/numactl")
     if listed is not None:
         (tmp_path / "0000:dc:00.0").mkdir()
         (tmp_path / "0000:dc:00.0/local_cpulist").write_text(f"{listed}\n")
@@ -391,5 +391,5 @@ def test_workers_are_bound_to_the_cpus_next_to_their_gpus_where_they_may_use_the
     has_option = "--numa-binding" in run.get_args_parser().format_help()
     expected = ["--numa-binding=node"] if binds and has_option else []
     assert numa_options(2) == expected
-    monkeypatch.setattr(launch_module, "which", lambda _: None)
+    monkeypatch.setattr("shutil.which", lambda _: None)
     assert numa_options(2) == []
