@@ -27,7 +27,6 @@ from convs2s.devices import (
     worker_device,
 )
 from convs2s.errors import UserError
-from convs2s.training import launch as launch_module
 from convs2s.training.launch import launch, numa_options
 from tests.support import tiny
 from tests.support.refusals import refusal, says
