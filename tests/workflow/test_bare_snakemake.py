@@ -45,7 +45,7 @@ write_report
     [
         ("demo paper results/wmt14_en_fr/bleu.txt", "write_table summarize_runs demo"),
         ("--directory .test", "train_model"),
-        ("paper --config scale=demo", PAPER),
+        pytest.param("paper --config scale=demo", PAPER, marks=pytest.mark.slow),
     ],
 )
 def test_targets_are_planned(

@@ -129,6 +129,7 @@ CORPORA = {
 RATIO = ("wmt14_en_fr", "wmt14_en_de")
 
 
+@pytest.mark.slow
 def test_every_corpus_is_extracted_and_cleaned(
     checkout: Checkout, mirror: Path
 ) -> None:

@@ -64,9 +64,10 @@ def test_slurm_is_asked_for_what_the_page_says(
     [
         # A limit on all jobs is no request of one.
         ("nodes=2 --resources gpu=16", ["--gres=gpu:1", "--gpus=2"]),
-        (
+        pytest.param(
             "gpus=4 nodes=2 --default-resources gpu_model=a100",
             ["--gres=gpu:4", "--gpus=a100:8"],
+            marks=pytest.mark.slow,
         ),
         (
             "gpus=4 nodes=2 --set-resources train_model:gpu_model=a100",
