@@ -112,6 +112,7 @@ def test_each_worker_has_a_gpu_and_its_threads(
     assert abs(int(asked.removesuffix("M")) - memory) < 100
 
 
+@pytest.mark.slow
 def test_gpus_that_are_known_as_gres_alone_have_a_worker_each(
     uneven: Slurm, checkout: Checkout
 ) -> None:
