@@ -89,7 +89,7 @@ def test_a_micro_batch_of_16_000_tokens_fits_a_gpu_of_today(
 
 
 @pytest.mark.slow
-def test_in_bf16_it_takes_half_the_memory(hooks: Path) -> None:
+def test_a_micro_batch_in_bf16_fits_a_smaller_gpu(hooks: Path) -> None:
     (found,) = counted(hooks, [{**CASES["bf16"], "tokens": 16_000}])
     assert found["waits"] == []
     assert found["logits_bytes"] < 1e9

@@ -90,6 +90,7 @@ class _Units:
         self._segment: _SegmentText | None = None
 
     def start(self, element: str, attributes: dict[str, str]) -> None:
+        """Note that an element begins."""
         if element == "tu":
             self._unit = ["", ""]
         elif element == "tuv":
@@ -106,6 +107,7 @@ class _Units:
             self._segment.codes += 1
 
     def end(self, element: str) -> None:
+        """Note that an element ends; the end of a unit or document adds its pairs."""
         if element == "tu":
             self.pairs.append((self._unit[0], self._unit[1]))
         elif element == "seg" and self._segment:
@@ -116,6 +118,7 @@ class _Units:
             self._segment.codes -= 1
 
     def text(self, text: str) -> None:
+        """Add text, which counts within a segment alone."""
         if self._segment:
             self._segment.add(text)
 
@@ -190,6 +193,7 @@ class _Documents:
         self._size = 0
 
     def start(self, element: str, attributes: dict[str, str]) -> None:
+        """Note that an element begins."""
         if element == "doc":
             self._source = {}
             self._references = {}
@@ -216,6 +220,7 @@ class _Documents:
             self.found.setdefault(shown)
 
     def end(self, element: str) -> None:
+        """Note that an element ends; the end of a unit or document adds its pairs."""
         if element == "seg" and self._segment and self._side is not None:
             line = self._segment.line()
             self._side[self._id] = line
@@ -243,6 +248,7 @@ class _Documents:
             self.pairs.append((source, translations.get(number, "")))
 
     def text(self, text: str) -> None:
+        """Add text, which counts within a segment alone."""
         if self._segment:
             self._segment.add(text)
 

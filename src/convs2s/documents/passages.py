@@ -252,6 +252,7 @@ def inline_items(
     items = list[str | Fragment]()
 
     def add(written: str, kind: Kind) -> None:
+        """Add a fragment as it is written, and how its characters are spelled there."""
         if not written:
             return
         spellings = dict(others)
