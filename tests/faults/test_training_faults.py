@@ -8,7 +8,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -36,7 +35,7 @@ from tests.support import tiny
 from tests.support.limits import files_of_at_most
 from tests.support.processes import children, environment, listening
 from tests.support.refusals import refusal, says
-from tests.support.together import start, train_together
+from tests.support.together import KilledError, start, train_together
 
 OUT_OF_MEMORY = RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried")
 UPDATES = 10
@@ -325,8 +324,7 @@ def test_a_lost_worker_is_named_and_the_state_is_of_the_update_before(
     beats.mkdir()
     with (
         ending_stuck_workers(beats),
-        # A process that is killed breaks the pool; otherwise an error comes out of it.
-        pytest.raises((BrokenProcessPool, UserError)),
+        pytest.raises((KilledError, UserError)),
     ):
         start(tmp_path / "first", 2, train_until, beats, one, fail)
     said = capfd.readouterr().err
