@@ -21,7 +21,6 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch._subclasses import fake_tensor
 from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
-from torch.distributed import Work
 from torch.utils import _foreach_utils
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
@@ -40,9 +39,9 @@ from convs2s.models.recorded_ensemble import Recording
 from convs2s.training.loading import LossInputs
 from convs2s.training.schedule import Moment
 from convs2s.training.update import Updater
-from convs2s.training.workers import Workers
 from tests.contract.compiled_kernels import count_kernels
 from tests.contract.fake_cuda import ROOT
+from tests.support.apart import Apart
 
 DEVICE = "cuda:0"
 TYPES = 44_000  # As the BPE of WMT'14 English-French has
@@ -80,23 +79,6 @@ class FakeRecording(Recording):
     def replay(self) -> None:
         for one in self.launched:
             one.zero_()
-
-
-class Several(Workers):
-    """A worker whose others have what it has; a sum is a launch."""
-
-    def start_sum(self, tensor: Tensor) -> Work:
-        tensor.mul_(self.count)
-        return Work()
-
-    def finish(self, exchange: Work) -> None:
-        """Have nothing to wait for."""
-
-    def totals(self, values: Sequence[float]) -> list[float]:
-        return list(values)
-
-    def least(self, number: int) -> int:
-        return number
 
 
 class Counts(TorchDispatchMode):
@@ -260,7 +242,7 @@ def figures_of(
                 settings.training.model_copy(update=changes),
                 seed=1,
                 device=DEVICE,
-                workers=Several(0, workers),
+                workers=Apart(0, workers),
                 recording=FakeRecording,
             )
             if compiled:
@@ -302,9 +284,8 @@ def update_figures(
         with passes:
             return backward(inputs, divisor)
 
-    assert updater._recorded is not None
     updater.start(loaded, Moment(1, 0, 0.1))  # makes the optimizer's state
-    updater._recorded._add_gradient = counted
+    updater._backward = counted  # type: ignore[method-assign]
     updater.start(loaded, Moment(1, 1, 0.1))
     reads.clear()
     with Counts() as whole:

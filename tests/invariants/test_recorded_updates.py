@@ -1,7 +1,8 @@
 """Updates that replay recorded gradients are those that compute them operation by operation."""
 
+import gc
 import weakref
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,6 @@ import numpy as np
 import pytest
 import torch
 from torch import Tensor
-from torch.distributed import Work
 
 from convs2s.data.batches import Batch
 from convs2s.data.vocabulary import END, PADDING
@@ -22,41 +22,11 @@ from convs2s.training.schedule import Moment
 from convs2s.training.update import Updater, UpdateReport
 from convs2s.training.workers import ALONE, Workers
 from tests.support import tiny
-from tests.support.recordings import CpuRecording
+from tests.support.apart import Apart
+from tests.support.recordings import Again, CpuRecording
 from tests.support.updates import make_update
 
 Result = tuple[list[UpdateReport], list[Tensor], Updater]
-
-
-class Again(Recording):
-    """Does the whole work again in place of a replay."""
-
-    def __init__(self) -> None:
-        self.loss = torch.zeros((), dtype=torch.float64)
-
-    def record(self, work: Callable[[], Any]) -> Any:
-        self.work = work
-        return self.loss
-
-    def replay(self) -> None:
-        self.loss.copy_(self.work())
-
-
-class Pair(Workers):
-    """A worker whose other has what it has, without meeting it."""
-
-    def check_same(self, parameters: Iterable[Tensor]) -> None:
-        """Find nothing that differs."""
-
-    def start_sum(self, tensor: Tensor) -> Work:
-        tensor.mul_(self.count)
-        return Work()
-
-    def finish(self, exchange: Work) -> None:
-        """Have nothing to wait for."""
-
-    def totals(self, values: Sequence[float]) -> list[float]:
-        return list(values)
 
 
 @pytest.fixture
@@ -78,27 +48,30 @@ def updated(
 ) -> Result:
     """Make the updates of two epochs; return their figures and the parameters after them."""
     limits = {"sentences": 32, "micro_batch_tokens": 80}
-    one = tiny.trainer(task, task / "none", workers=workers, batch=limits, **changes)
-    updater = Updater(
-        one.network,
-        one.recipe,
-        seed=1,
-        device="cpu",
+    one = tiny.trainer(
+        task,
+        task / "none",
         workers=workers,
         recording=recording,
+        batch=limits,
+        **changes,
     )
     reports = []
     for epoch in (1, 2):
         for number, rows in enumerate(one.plan(epoch)):
             moment = Moment(epoch, number, 0.25)
-            reports.append(make_update(updater, one.train, rows, moment))
-    return reports, [each.detach() for each in one.network.parameters()], updater
+            reports.append(make_update(one.updater, one.train, rows, moment))
+    parameters = [each.detach() for each in one.network.parameters()]
+    return reports, parameters, one.updater
 
 
 @pytest.mark.parametrize(
     ("workers", "changes"),
-    [(ALONE, {"dropout": 0.2}), (Pair(1, 2), {"dropout": 0.2, "label_smoothing": 0.1})],
-    ids=["alone", "pair"],
+    [
+        (ALONE, {"dropout": 0.2}),
+        (Apart(1, 2), {"dropout": 0.2, "label_smoothing": 0.1}),
+    ],
+    ids=["alone", "worker"],
 )
 def test_to_the_bit_for_the_same_shapes(
     task: Path, made: list[CpuRecording], workers: Workers, changes: dict[str, Any]
@@ -154,15 +127,39 @@ def test_the_shape_that_has_not_come_for_longest_is_forgotten(
         made.append(CpuRecording())
         return made[-1]
 
-    one = RecordedGradient(lambda inputs, _: inputs.source.sum(), "cpu", recording)
+    def add(inputs: LossInputs, _: int | Tensor) -> Tensor:
+        return inputs.source.sum()
+
+    one = RecordedGradient("cpu", recording)
     found = []
     for length in (1, 1, 2, 1, 3, 1, 2, 2):
         tokens = torch.ones(2, length)
         inputs = LossInputs(tokens, tokens, None, tokens, tokens, None)
-        found.append((int(one.add(inputs, 1)), len(made)))
+        found.append((int(one.add(add, inputs, 1)), len(made)))
     # The lengths 1, of which there is a recording, and at last 2, which had to come twice again.
     numbers = [0, 1, 1, 1, 1, 1, 1, 2]
     assert found == list(zip([2, 2, 4, 2, 6, 2, 4, 4], numbers, strict=True))
+
+
+def test_a_gradient_leaves_no_node_that_a_recording_would_meet(task: Path) -> None:
+    """A node that was made outside of a CUDA graph cannot be recorded in it."""
+    limits = {"sentences": 32, "micro_batch_tokens": 80}
+    one = tiny.trainer(task, task / "none", batch=limits, workers=Apart(0, 2))
+
+    def nodes() -> list[Any]:
+        views = [each.view_as(each).grad_fn for each in one.network.parameters()]
+        return [view.next_functions[0][0] for view in views if view is not None]
+
+    marked = nodes()
+    for node in marked:
+        node.metadata["seen"] = True
+    gc.disable()
+    make_update(one.updater, one.train, np.arange(16), Moment(1, 0, 0.1))
+    marked.clear()
+    del node
+    left = [node for node in nodes() if node.metadata]
+    gc.enable()
+    assert not left
 
 
 @pytest.mark.parametrize(

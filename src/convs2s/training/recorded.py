@@ -17,6 +17,7 @@ Shapes: B pairs, m source length, n target length.
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import torch
@@ -76,17 +77,11 @@ class _Recorded:
 class RecordedGradient:
     """Adds gradients of micro-batches, by a recording if there is one of their shape."""
 
-    def __init__(
-        self,
-        add_gradient: AddGradient,
-        device: str,
-        recording: Callable[[], Recording],
-    ) -> None:
-        """Take what is to be recorded, and ``recording``, which makes an empty recording.
+    def __init__(self, device: str, recording: Callable[[], Recording]) -> None:
+        """Take ``recording``, which makes an empty recording.
 
         All recordings may share their memory.
         """
-        self._add_gradient = add_gradient
         self._device = device
         self._recording = recording
         # The recording of each shape, None if it has come once; the last one has come last.
@@ -96,31 +91,32 @@ class RecordedGradient:
         """Return whether ``add`` will replay a recording."""
         return _shape(inputs) in self._known
 
-    def add(self, inputs: LossInputs, divisor: int) -> Tensor:
+    def add(
+        self, add_gradient: AddGradient, inputs: LossInputs, divisor: int
+    ) -> Tensor:
         """Add the gradient of a loss, divided by ``divisor``; return the loss, not divided.
 
-        The next call overwrites the loss.
+        ``add_gradient`` does the work, and must be the same in each call. The next call overwrites
+        the loss.
         """
         shape = _shape(inputs)
         if shape not in self._known:
             while len(self._known) >= MOST_SHAPES:
                 del self._known[next(iter(self._known))]
             self._known[shape] = None
-            return self._add_gradient(inputs, divisor)
-        recorded = self._known.pop(shape) or self._record(inputs, divisor)
+            return add_gradient(inputs, divisor)
+        recorded = self._known.pop(shape)
+        if recorded is None:
+            kept = inputs.to(self._device)
+            dividing = torch.full((), divisor, device=self._device)
+            recording = self._recording()
+            loss = recording.record(partial(add_gradient, kept, dividing))
+            recorded = _Recorded(kept, dividing, loss, recording)
         self._known[shape] = recorded
         recorded.inputs.read(inputs)
         recorded.divisor.fill_(divisor)
         recorded.recording.replay()
         return recorded.loss
-
-    def _record(self, inputs: LossInputs, divisor: int) -> _Recorded:
-        """Record a micro-batch of a shape."""
-        kept = inputs.to(self._device)
-        dividing = torch.full((), divisor, device=self._device)
-        recording = self._recording()
-        loss = recording.record(lambda: self._add_gradient(kept, dividing))
-        return _Recorded(kept, dividing, loss, recording)
 
     def clear(self) -> None:
         """Forget all recordings, and free their memory."""

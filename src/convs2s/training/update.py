@@ -112,12 +112,11 @@ class Updater:
         can_be_recorded = isinstance(network, ConvS2S) and shortlist is None
         if recording is None and is_on_gpu and can_be_recorded:
             recording = partial(Recording, torch.cuda.graph_pool_handle())
-        self._recorded: RecordedGradient | None = None
-        if recording is not None:
-            self._recorded = RecordedGradient(self._backward, device, recording)
-        is_recorded = self._recorded is not None
-        parameters = list(network.parameters())
-        self._gradients = Gradients(parameters, workers, in_place=is_recorded)
+        is_recorded = recording is not None
+        self._recorded = RecordedGradient(device, recording) if recording else None
+        self._gradients = Gradients(
+            list(network.parameters()), workers, in_place=is_recorded
+        )
         # The most padded tokens of a micro-batch, or None: the same for all workers.
         self.limit = recipe.batch.micro_batch_tokens
         if is_on_gpu and self.limit is not None:
@@ -335,7 +334,7 @@ class Updater:
         """
         try:
             if self._recorded is not None:
-                return self._recorded.add(inputs, divisor)
+                return self._recorded.add(self._backward, inputs, divisor)
             return self._backward(inputs, divisor)
         except (RuntimeError, MemoryError) as error:
             if not is_out_of_memory(error):
@@ -379,8 +378,8 @@ class Updater:
     ) -> tuple[Tensor, Tensor, Tensor]:
         """Return the inputs (N, f_out), weight (S, f_out) and bias (S,) of the output layer.
 
-        N is the number of ``inputs.positions``. S is the number of types that the softmax
-        is over: the shortlist, or the whole vocabulary.
+        N is the number of target tokens without padding, unless ``inputs.positions`` is None. S is
+        the number of types that the softmax is over: the shortlist, or the whole vocabulary.
         """
         features = self.network.features(inputs.source, inputs.previous, inputs.lengths)
         features = features.flatten(0, 1)  # (B * n, f_out)
