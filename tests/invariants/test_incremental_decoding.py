@@ -36,9 +36,15 @@ def test_the_example_of_a_transformer_decodes_step_by_step(root: Path) -> None:
     model = build_network(parse_architecture(settings), TYPES, TYPES).double()
     source = batch(9, 2, 5)
     assert_incremental_equals_full(model, source, READ)
+    assert_follows_its_hypotheses(model)
+
+
+@torch.inference_mode()
+def assert_follows_its_hypotheses(model: Network) -> None:
+    """Let the first hypothesis of each sentence become the second, and drop a sentence."""
+    source = batch(9, 2, 5)
     expected = model(source, READ)[0].log_softmax(2)
     state = Ensemble([model]).start(source, 2)
-    # The first hypothesis of each sentence, which becomes the second.
     state.step(READ[:, :1].expand(-1, 2))
     state.step(torch.stack([READ[:, 1], READ[:, 2]], 1))
     state.select(np.array([1, 0, 3, 2, 5, 4]))
@@ -48,6 +54,11 @@ def test_the_example_of_a_transformer_decodes_step_by_step(root: Path) -> None:
 
 
 RECURRENT = [lstm(), rnn(), rnn("lstm", "luong", layers=2)]
+
+
+@pytest.mark.parametrize("model", RECURRENT)
+def test_a_recurrent_network_follows_its_hypotheses(model: Network) -> None:
+    assert_follows_its_hypotheses(model.eval())
 
 
 @pytest.mark.parametrize("hypotheses", [1, 4])
