@@ -211,8 +211,9 @@ def tokens_at_a_time(stated: int, device: str) -> int:
     """Return the most padded tokens that a GPU computes at a time, if a recipe states ``stated``.
 
     If the recipe states the default, it is 4,000 tokens for each 10 GB of the GPU's memory, but not
-    more than 32,000: larger micro-batches are hardly faster. WMT'14 English-French takes 3.5 GB for
-    4,000 tokens in fp32 (tests/contract/test_gpu_budgets.py).
+    more than 32,000: larger micro-batches are hardly faster. WMT'14 English-French takes 4 GB for
+    4,000 tokens in fp32 (tests/contract/test_gpu_budgets.py), twice where some shapes are recorded
+    and others are not.
     """
     if stated != MICRO_BATCH_TOKENS:
         return stated

@@ -35,9 +35,6 @@ Of shares of 256 pairs for eight workers, with the lengths of news, 45 shapes co
 99%; of whole batches, 32 and 60.
 """
 
-Shape = tuple[int, ...]
-"""What a micro-batch must have in common with the recorded one to use its recording: (B, m, n)."""
-
 AddGradient = Callable[[LossInputs, int | Tensor], Tensor]
 """Adds the gradient of a loss, divided by a number, to the parameters'; returns the loss."""
 
@@ -85,7 +82,7 @@ class RecordedGradient:
         self._device = device
         self._recording = recording
         # The recording of each shape, None if it has come once; the last one has come last.
-        self._known: dict[Shape, _Recorded | None] = {}
+        self._known: dict[tuple[int, ...], _Recorded | None] = {}
 
     def replays(self, inputs: LossInputs) -> bool:
         """Return whether ``add`` will replay a recording."""
@@ -123,5 +120,6 @@ class RecordedGradient:
         self._known.clear()
 
 
-def _shape(inputs: LossInputs) -> Shape:
+def _shape(inputs: LossInputs) -> tuple[int, ...]:
+    """Return (B, m, n)."""
     return (*inputs.source.shape, inputs.previous.shape[1])

@@ -15,7 +15,6 @@ from convs2s.data.store import TokenStore
 from convs2s.data.vocabulary import PADDING
 from convs2s.devices import tokens_at_a_time
 from convs2s.errors import UserError
-from convs2s.models.convs2s import ConvS2S
 from convs2s.models.kernels.dropout import hide_masks_from_compiler
 from convs2s.models.kernels.logits import (
     NONE_IGNORED,
@@ -96,9 +95,8 @@ class Updater:
         """Move the network to ``device``, build its optimizer, and compile it if so configured.
 
         ``seed`` is the seed of the dropout masks and of the data order. ``recording`` makes empty
-        recordings for the gradients; None: those of a GPU record if the network can be recorded. An
-        LSTM cannot, as it needs the lengths of the sentences, and neither can a shortlist, whose
-        size differs from update to update.
+        recordings for the gradients; None: a GPU's, if the network is recordable and there is no
+        shortlist, whose size differs from update to update.
         """
         self.network = network.to(device)
         self.recipe = recipe
@@ -109,8 +107,8 @@ class Updater:
         self.optimizer = build_optimizer(network, recipe)
         self._device_type = torch.device(device).type
         is_on_gpu = self._device_type == "cuda"
-        can_be_recorded = isinstance(network, ConvS2S) and shortlist is None
-        if recording is None and is_on_gpu and can_be_recorded:
+        is_recordable = network.is_recordable and shortlist is None
+        if recording is None and is_on_gpu and is_recordable:
             recording = partial(Recording, torch.cuda.graph_pool_handle())
         is_recorded = recording is not None
         self._recorded = RecordedGradient(device, recording) if recording else None

@@ -6,7 +6,7 @@ every worker, so every worker makes the same optimizer step.
 
 The gradients are stored in a few contiguous buckets, in about the order in which the backward pass
 finishes them. As soon as a bucket is complete, its sum over the workers is started, while the
-backward pass goes on.
+backward pass goes on. If this is the replay of a CUDA graph, all sums are started after it.
 """
 
 import math
