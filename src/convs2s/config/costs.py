@@ -45,6 +45,14 @@ class GpuRates(Section):
     """Rate of matrix products in bf16, in TFLOP/s; null: the GPU does not support bf16."""
     bandwidth: PositiveFloat
     """Bandwidth of the GPU's memory, in GB/s."""
+    memory: PositiveFloat
+    """Size of the GPU's memory, in GB."""
+    link: PositiveFloat | None = None
+    """Rate at which a GPU sends to the others of its node, in GB/s; null: several GPUs have no
+    estimate."""
+    network: PositiveFloat | None = None
+    """Rate at which a node of eight GPUs sends to other nodes, in GB/s; null: several nodes have no
+    estimate."""
     source: str
     """Where the figures come from."""
 
@@ -85,15 +93,15 @@ class Costs(Section):
     block_passes: CostFigure
     """Number of times that a training reads or writes an array with the size of a convolutional
     block's output, for each block, forward and backward."""
-    block_operations: CostFigure
-    """Number of operations that the CPU starts on the GPU for each block and micro-batch, forward
-    and backward."""
-    operation_microseconds: CostFigure
+    block_launches: CostFigure
+    """Number of operations that the CPU starts on the GPU for each convolutional block and
+    micro-batch, forward and backward."""
+    launch_microseconds: CostFigure
     """Microseconds that the CPU takes to start one operation on the GPU."""
     paper_gpu: GpuRates
     """The GPU on which the papers measured their hours."""
     gpus: Items[GpuRates]
-    """GPUs for which `snakemake preflight` estimates the hours of the papers' trainings."""
+    """GPUs for which `snakemake preflight` can calculate the hours of trainings."""
     trainings: Items[KnownTraining]
     """Trainings whose time is known, from a paper or from a measurement."""
 
