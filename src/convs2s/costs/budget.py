@@ -386,6 +386,6 @@ def _tokens_of_paper(
     recipe = work.recipe.model_copy(update={"precision": "fp32", "compile": False})
     papers = CalculatedSpeed(settings.costs.paper_gpu, settings.costs)
     update = papers.update(replace(work, recipe=recipe), work.tokens)
-    if known is None or not known.printed or update is None:
+    if known is None or update is None:
         return None
     return known.hours * SECONDS_PER_HOUR * work.tokens / update.seconds
