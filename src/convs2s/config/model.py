@@ -132,8 +132,10 @@ class Recipe(Section):
     average: Annotated[int, Field(ge=2)] | None = None
     """Number of last epochs whose parameters are averaged into the resulting model. null: the model
     has the parameters of the best epoch, as in the paper."""
-    precision: Literal["fp32", "bf16"] = "fp32"
-    """Number format in which training computes. Parameters are always kept in fp32."""
+    precision: Literal["auto", "fp32", "bf16"] = "fp32"
+    """Number format in which training computes. Parameters are always kept in fp32. auto takes bf16
+    where it is faster: on GPUs that have it, and on CPUs by a measurement (docs/training.md). The
+    choice is kept with the states, so a training is resumed with the same."""
     compile: bool = False
     """Whether the network is compiled with torch.compile, for long trainings on GPUs. Compilation
     takes minutes at the start of a training and needs a C compiler (a C++ compiler on a CPU). On a

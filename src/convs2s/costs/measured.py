@@ -20,6 +20,7 @@ from convs2s.errors import failures_of_file
 from convs2s.files.text import read_json, write_json
 from convs2s.manifest import processor
 from convs2s.models.build import build_network
+from convs2s.training.run import faster_precision
 from convs2s.training.schedule import Moment
 from convs2s.training.update import Updater
 
@@ -100,8 +101,11 @@ def _seconds(work: Work, costs: Costs, device: str) -> tuple[float, float]:
     )
     tokens[:, -1] = END
     torch.set_num_threads(work.threads)
-    recipe = work.recipe.model_copy(update={"compile": False})
     network = build_network(work.architecture, *work.types)
+    recipe = work.recipe.model_copy(update={"compile": False})
+    if recipe.precision == "auto":
+        faster = {"precision": faster_precision(network, device)}
+        recipe = recipe.model_copy(update=faster)
     updater = Updater(network, recipe, seed=1, device=device)
     with TemporaryDirectory() as folder:
         path = Path(folder) / "pairs.arrow"

@@ -132,6 +132,8 @@ class CalculatedSpeed:
         costs = self.costs
         recipe = work.recipe
         precision = recipe.precision
+        if precision == "auto":
+            precision = "bf16" if gpu.bf16 else "fp32"
         layers = work.architecture.blocks
         if not layers or (precision == "bf16" and gpu.bf16 is None):
             return None
