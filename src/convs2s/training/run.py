@@ -4,7 +4,6 @@ import os
 from contextlib import ExitStack
 from datetime import datetime
 from itertools import product
-from typing import Any
 
 import torch
 
@@ -194,37 +193,34 @@ def choose_arithmetic(
         UserError: This machine does not have the kernel or precision that the training started
             with, or the kernel that the job asks for.
     """
-    is_on_cpu = torch.device(device).type == "cpu"
-    is_auto = job.recipe.precision == "auto"
-    choices: list[dict[str, Any]] = [{"products": name} for name in matmul.kernels()]
-    if is_auto:
-        choices = [
-            {**choice, "precision": precision}
-            for choice, precision in product(choices, ("fp32", "bf16"))
-        ]
+    precision = job.recipe.precision
+    is_auto = precision == "auto"
+    precisions = ["fp32", "bf16"] if is_auto else [precision]
+    choices = list(product(matmul.kernels(), precisions))
     number = 0  # without a choice, the first kernel
-    if workers.is_first and (is_auto or (is_on_cpu and job.recipe.precision == "fp32")):
+    is_on_cpu = torch.device(device).type == "cpu"
+    if workers.is_first and (is_auto or (is_on_cpu and precision == "fp32")):
+        records = [
+            {"products": kernel, "precision": name} if is_auto else {"products": kernel}
+            for kernel, name in choices
+        ]
         if not folder.kernels.is_file():
-            new: dict[str, str] = {
-                "products": _new_kernel(job, network) if is_on_cpu else "blas"
-            }
-            if is_auto:
-                new["precision"] = faster_precision(network, device)
-            write_json(folder.kernels, new)
+            kernel = _new_kernel(job, network) if is_on_cpu else "blas"
+            chosen = faster_precision(network, device) if is_auto else precision
+            write_json(folder.kernels, records[choices.index((kernel, chosen))])
         recorded = read_json(folder.kernels)
-        if recorded not in choices:
+        if recorded not in records:
             raise UserError(
                 f"{folder.kernels}: says {recorded}, which this machine does not have; remove the "
                 "file to resume with another kernel, which rounds differently"
             )
-        number = choices.index(recorded)
-    chosen = choices[workers.from_first(number)]
-    matmul.use(chosen.pop("products"))
+        number = records.index(recorded)
+    kernel, chosen = choices[workers.from_first(number)]
+    matmul.use(kernel)
     if is_auto and workers.is_first:
-        log(f"precision auto is {chosen['precision']} here")
-    recipe = job.recipe.model_copy(update=chosen)
-    check_precision(recipe.precision, device)
-    return recipe
+        log(f"precision auto is {chosen} here")
+    check_precision(chosen, device)
+    return job.recipe.model_copy(update={"precision": chosen})
 
 
 def faster_precision(network: Network, device: str) -> str:
