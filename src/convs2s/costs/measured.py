@@ -93,15 +93,16 @@ def _seconds(work: Work, costs: Costs, device: str) -> tuple[float, float]:
 
     The network is not compiled, which takes minutes.
     """
-    length = round(costs.sentence_tokens.value)
+    torch.set_num_threads(work.threads)
+    network = build_network(work.architecture, *work.types)
+    positions = filter(None, network.positions.values())
+    length = min([round(costs.sentence_tokens.value), *positions])
     most = work.tokens if device == "cuda" else min(work.tokens, _CPU_TOKENS)
     sentences = max(2, round(most / length))
     tokens = np.random.default_rng(1).integers(
         END + 1, min(work.types), (sentences, length)
     )
     tokens[:, -1] = END
-    torch.set_num_threads(work.threads)
-    network = build_network(work.architecture, *work.types)
     recipe = work.recipe.model_copy(update={"compile": False})
     if recipe.precision == "auto":
         faster = {"precision": faster_precision(network, device)}
