@@ -236,7 +236,7 @@ def test_what_a_kill_left_is_made_again(make: Callable[..., Path]) -> None:
         folder = make(name, pairs)
         file = Path("config/tasks", f"{name}.yaml")
         # As between the two, where the folder keeps what becomes the YAML file.
-        file.rename(folder / file.name)
+        file.rename(folder / f"{file.name}.partial")
         make(name, now)
         made = [pair for split in SPLITS for pair in pairs_in(folder, split)]
         assert sorted(made) == sorted(set(now))
@@ -245,7 +245,7 @@ def test_what_a_kill_left_is_made_again(make: Callable[..., Path]) -> None:
             f"{len(pairs_in(folder, 'train'))} pairs of {name}.tsv" in file.read_text()
         )
     # Of a later kill, both are there.
-    (folder / file.name).touch()
+    (folder / f"{file.name}.partial").touch()
     with pytest.raises(UserError, match="exists already"):
         make("less", pairs)
 

@@ -136,7 +136,7 @@ def new_task(wanted: NewTask) -> Made:
         UserError: one of them exists already, a file cannot be read, or a split would be empty.
     """
     # It is in the folder until the YAML file is in its place.
-    unfinished = wanted.folder / wanted.file.name
+    unfinished = wanted.folder / f"{wanted.file.name}.partial"
     with sole_writer(wanted.file):
         refuse_existing(wanted.file)
         if unfinished.is_file():
