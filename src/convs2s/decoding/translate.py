@@ -229,13 +229,10 @@ class LineTranslator:
             StoppedError: ``stopped`` was set before the translations were made.
         """
         read = list(map(self._positions_to_read, sources))
-        searched = self._search_in_batches(
-            [
-                [source[position] for position in positions]
-                for source, positions in zip(sources, read, strict=True)
-            ],
-            stopped,
-        )
+        rows = []
+        for source, positions in zip(sources, read, strict=True):
+            rows.append([source[position] for position in positions])
+        searched = self._search_in_batches(rows, stopped)
         translations = []
         for (number, text), source, positions, hypotheses in zip(
             lines, sources, read, searched, strict=True
