@@ -14,9 +14,10 @@ snakemake: Any
 
 with job(snakemake):
     pairs = snakemake.params.pairs
-    name = snakemake.params.preparation
+    filtering = dict(snakemake.params.filtering)
     source, target = (
-        Preparation(name, language).prepare for language in snakemake.params.languages
+        Preparation(filtering["preparation"], language).prepare
+        for language in filtering.pop("languages")
     )
     files = files_of_pairs(pairs, snakemake.input.files)
     # No files unless pairs with lines of these sets are dropped.
@@ -27,9 +28,8 @@ with job(snakemake):
         RawText(pairs, files, snakemake.params.hold_out),
         sides=(Path(snakemake.output.source), Path(snakemake.output.target)),
         report=Path(snakemake.output.report),
-        preparation=name,
         prepare=(source, target),
         shares_line=evaluation.shares_line,
-        **snakemake.params.limits,
+        **filtering,
     )
     note_sources(snakemake.output.source, pairs)

@@ -172,6 +172,11 @@ class Settings:
         downloads = {} if self.scale.generated_mirror else self.downloads
         return self.tasks[name].dataset_metadata(downloads, self.scale.stand_in)
 
+    def heading(self, names: Iterable[str]) -> str:
+        """Return the heading of a plot: the names in it, and the scale if it is not the paper's."""
+        scale = self.options.scale
+        return " · ".join(names if scale == "paper" else [*names, scale])
+
     def model(self, name: str) -> ModelSettings:
         """Return the model with this name.
 
