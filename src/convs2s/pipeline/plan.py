@@ -18,14 +18,14 @@ from convs2s.config.identity import training_settings
 from convs2s.config.messages import check_known
 from convs2s.config.settings import Settings
 from convs2s.errors import UserError
-from convs2s.layout import Layout
+from convs2s.layout import Layout, TaskFolder
 from convs2s.paper.cells import Cell, cells_of_tables
 from convs2s.paper.failures import failures_of
 from convs2s.paper.ledger import published_file, read_ledger
 from convs2s.pipeline.retrained import say_what_runs_again
 from convs2s.pipeline.sources import has_sources
 
-SIDES = ("source", "target")
+SIDES: tuple[str, ...] = ("source", "target")
 _THREAD = ThreadPoolExecutor(1)
 
 LAYERS_FIGURE = "figure2"
@@ -168,32 +168,31 @@ class Plan:
 
     def test_text(self, task: str) -> list[str]:
         """Return the raw text of a task's test sets, source before target."""
-        stated = self.settings.tasks[task]
-        return self._raw_text(stated.text_name, *stated.corpus.tests)
+        text = self._text(task)
+        tests = self.settings.tasks[task].corpus.tests
+        return [text.text("raw", test, side) for test in tests for side in SIDES]
 
     def evaluation_text(self, task: str) -> list[str]:
         """Return the raw text of a task's validation and test sets, source before target."""
-        return [*self._raw_text(task, "valid"), *self.test_text(task)]
+        valid = [self._text(task).text("raw", "valid", side) for side in SIDES]
+        return valid + self.test_text(task)
 
-    def _raw_text(self, task: str, *parts: str) -> list[str]:
-        text = self.layout.task(task).text
-        return [text("raw", part, side) for part in parts for side in SIDES]
+    def _text(self, task: str) -> TaskFolder:
+        """Return the folder of the task whose text a task uses."""
+        return self.layout.task(self.settings.tasks[task].text_name)
 
     def references(self, task: str, testset: str) -> list[str]:
         """Return the raw text of a test set's target and further references."""
-        stated = self.settings.tasks[task]
-        text = self.layout.task(stated.text_name).text
         names = [testset]
-        for number in range(1, stated.reference_count(testset)):
+        for number in range(1, self.settings.tasks[task].reference_count(testset)):
             names.append(f"{testset}.reference{number}")
-        return [text("raw", name, "target") for name in names]
+        return [self._text(task).text("raw", name, "target") for name in names]
 
     def example_text(self, task: str, testset: str) -> str | list[str]:
         """Return the source text with the example that the scale names; none for the paper's."""
         if self.settings.scale.example_line is None:
             return []
-        text_name = self.settings.tasks[task].text_name
-        return self.layout.task(text_name).text("raw", testset, "source")
+        return self._text(task).text("raw", testset, "source")
 
     def removed_text(self, task: str) -> list[str]:
         """Return the text whose lines are removed from a task's training text, if any are."""
@@ -202,11 +201,9 @@ class Plan:
 
     def truecasers(self, task: str) -> list[str]:
         """Return the truecasers of both sides of a truecased task; other tasks have none."""
-        stated = self.settings.tasks[task]
-        if not stated.preparation.truecase:
+        if not self.settings.tasks[task].preparation.truecase:
             return []
-        folder = self.layout.task(stated.text_name)
-        return [folder.truecaser(side) for side in SIDES]
+        return [self._text(task).truecaser(side) for side in SIDES]
 
     def own_files(self, paths: str | Iterable[str]) -> list[str]:
         """Return those of a rule's inputs that a user provides, because no rule makes them.
@@ -245,11 +242,11 @@ class Plan:
 
         ``suffix`` is empty for codes of both languages, or ``.LANG``.
         """
-        stated = self.settings.tasks[task]
-        folder = f"{self.layout.task(stated.text_name).path}/corpus/words"
+        sides = SIDES
         if suffix:
-            return [f"{folder}/{stated.side_of(suffix[1:])}.tsv.zst"]
-        return [f"{folder}/{side}.tsv.zst" for side in SIDES]
+            sides = (self.settings.tasks[task].side_of(suffix[1:]),)
+        folder = self._text(task).path
+        return [f"{folder}/corpus/words/{side}.tsv.zst" for side in sides]
 
     def recipe_of(self, task: str, model: str, made: str) -> str:
         """Return the ``settings.json`` of a model, the recipe of its trainings.
@@ -494,14 +491,14 @@ class Plan:
             names.append(str(listed.n_best))
             baseline.append(self.baseline_list(listed.task, str(listed.testset)))
         testset = str(cell.testset)
-        task = self.settings.tasks[cell.task]
-        text = self.layout.task(task.text_name)
+        text = self._text(cell.task)
+        language = self.settings.tasks[cell.task].languages.source
         files: dict[str, str | list[str]] = {
             "system": self._translations(cell),
             "baseline": baseline,
             "source": text.text("tok", testset, "source"),
             "reference": text.text("tok", testset, "target"),
-            "vocabulary": self.layout.task(cell.task).vocabulary(task.languages.source),
+            "vocabulary": self.layout.task(cell.task).vocabulary(language),
         }
         return files, names
 
@@ -525,8 +522,7 @@ class Plan:
                 translated = cell.task, str(cell.testset)
                 decoded.setdefault(translated, self._translations(cell))
         for (task, testset), translations in sorted(decoded.items()):
-            text = self.layout.task(self.settings.tasks[task].text_name)
-            paths += [translations, text.text("raw", testset, "target")]
+            paths += [translations, self._text(task).text("raw", testset, "target")]
         return self.finished(paths)
 
     def _translations(self, cell: Cell) -> str:
@@ -567,18 +563,17 @@ class Plan:
         There are none for a released model. They are also left out if its models exist, but not all
         text that is counted: nothing is prepared or trained again for the counts alone.
         """
-        task = self.settings.tasks[name]
-        if task.released:
+        if self.settings.tasks[name].released:
             return []
         folder = self.layout.task(name)
         counts = folder.dataset_counts
         models = self.headline_run_files(name, "model.safetensors")
         if self.exists(counts) or not any(map(self.exists, models)):
             return [counts]
-        text = self.layout.task(task.text_name)
+        text = self._text(name)
         files = [folder.store_description("train"), folder.store_description("valid")]
         files += [text.text("clean", "train", side) for side in SIDES]
-        files += self.evaluation_text(task.text_name)
+        files += self.evaluation_text(name)
         return [counts] if all(map(self.exists, files)) else []
 
     def tuned_penalty(
