@@ -75,13 +75,21 @@ def encoding_advice(sample: bytes) -> str:
     found = _WORD.findall(sample) or _WITHIN_LONG_WORD.findall(sample)
     words = list(dict.fromkeys(found))[:_MOST_WORDS]
     encodings = _LATIN
-    if _share_of_high_bytes(words) > _LEAST_OF_OTHER_SCRIPTS:
+    joined = b"".join(words)
+    if _count_high(joined) > _LEAST_OF_OTHER_SCRIPTS * len(joined):
         encodings = _OTHER_SCRIPTS + _LATIN
     readings = _readings(sample, encodings)
     if not readings:
         return "no encoding that is known here has such text: is it text?"
-    word = _telling_word(words, readings)
-    spelt = {name: _spelt(word, name) for name in readings}
+
+    def spellings(word: bytes) -> dict[str, str]:
+        # Without a character that is cut at the end of the word.
+        return {name: word.decode(name, "ignore") for name in readings}
+
+    # The word with the most spellings, of several the longest.
+    spelt = spellings(
+        max(words, key=lambda word: (len({*spellings(word).values()}), len(word)))
+    )
     if len(spelt) == 1:
         ((name, text),) = spelt.items()
         return f"if '{text}' is spelt right: {_command(name)}"
@@ -96,14 +104,9 @@ def _command(encoding: str) -> str:
     return f"iconv -f {encoding} -t UTF-8 OLD > NEW"
 
 
-def _share_of_high_bytes(words: list[bytes]) -> float:
-    """Return the share of bytes that are not ASCII among the bytes of words."""
-    high = 0
-    total = 0
-    for word in words:
-        high += sum(byte >= 0x80 for byte in word)
-        total += len(word)
-    return high / total
+def _count_high(text: bytes) -> int:
+    """Return the number of bytes that are not ASCII."""
+    return sum(byte >= 0x80 for byte in text)
 
 
 def _readings(sample: bytes, encodings: Iterable[str]) -> list[str]:
@@ -123,7 +126,7 @@ def _readings(sample: bytes, encodings: Iterable[str]) -> list[str]:
     faults = {name: _faults(text) for name, text in texts.items()}
     if not faults:
         return []
-    most = min(faults.values()) + sum(byte >= 0x80 for byte in sample) // 20
+    most = min(faults.values()) + _count_high(sample) // 20
     likely = [name for name in faults if faults[name] <= most]
     likely.sort(key=faults.__getitem__)
     return likely[:_MOST_READINGS]
@@ -140,20 +143,3 @@ def _faults(text: str) -> int:
             count += is_no_text or is_capital_within
         previous = character
     return count
-
-
-def _spelt(word: bytes, encoding: str) -> str:
-    """Return a word as an encoding reads it, without a character that is cut at its end."""
-    return word.decode(encoding, "ignore")
-
-
-def _telling_word(words: list[bytes], encodings: list[str]) -> bytes:
-    """Return the word that has the most spellings in these encodings; of several the longest."""
-    best = words[0]
-    most = (0, 0)
-    for word in words:
-        spellings = {_spelt(word, encoding) for encoding in encodings}
-        if (len(spellings), len(word)) > most:
-            best = word
-            most = (len(spellings), len(word))
-    return best
