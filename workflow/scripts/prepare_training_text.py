@@ -1,9 +1,10 @@
 """Write the training text of a corpus as words, without the pairs that the filter drops."""
 
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from convs2s.config.file_reference import files_of_pairs
+from convs2s.config.file_reference import files_by_location
 from convs2s.data.corpus import RawText, prepare_training_text
 from convs2s.data.overlap import EvaluationText, files_by_set
 from convs2s.pipeline.job import job
@@ -19,7 +20,7 @@ with job(snakemake):
         Preparation(filtering["preparation"], language).prepare
         for language in filtering.pop("languages")
     )
-    files = files_of_pairs(pairs, snakemake.input.files)
+    files = files_by_location(chain.from_iterable(pairs), snakemake.input.files)
     # No files unless pairs with lines of these sets are dropped.
     evaluation = EvaluationText(
         files_by_set(snakemake.input.evaluation), (source, target)
