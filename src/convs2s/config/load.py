@@ -92,11 +92,7 @@ def load(
     names = files.names("config/scales")
     check_known(f"{origins['scale']}: scale", "scale", options.scale, names)
     scale = files.section(Scale, f"config/scales/{options.scale}.yaml")
-    tables = files.named(Table, "config/paper.yaml")
-    for name in {"claims", "costs", "ledger", "report"} & tables.keys():
-        raise UserError(
-            f"config/paper.yaml: {name}: a page beside the tables has this name; rename the table"
-        )
+    tables = _read_tables(files)
     paper = {
         name: table
         for name, table in tables.items()
@@ -320,6 +316,16 @@ def _read_downloads(files: _Files) -> dict[str, Download]:
         download.url: download
         for download in validated(_Downloads, stated, file).downloads
     }
+
+
+def _read_tables(files: _Files) -> dict[str, Table]:
+    """Return all tables of config/paper.yaml."""
+    tables = files.named(Table, "config/paper.yaml")
+    for name in {"claims", "costs", "ledger", "report"} & tables.keys():
+        raise UserError(
+            f"config/paper.yaml: {name}: a page beside the tables has this name; rename the table"
+        )
+    return tables
 
 
 def _read_tasks(

@@ -203,8 +203,11 @@ class Scale(Section):
 
     def shown_rows(self, table: Table) -> list[int]:
         """Return the indices, from 0, of a table's rows that are not left out at this scale."""
-        rows = enumerate(table.rows)
-        return [number for number, row in rows if not self.why_left_out(row)]
+        shown = []
+        for number, row in enumerate(table.rows):
+            if not self.why_left_out(row):
+                shown.append(number)
+        return shown
 
     def to_shrink(self, tables: Iterable[Table]) -> list[str]:
         """Return the models of the rows that run at this scale, without those in ``models``.

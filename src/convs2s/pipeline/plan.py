@@ -25,7 +25,7 @@ from convs2s.paper.ledger import published_file, read_ledger
 from convs2s.pipeline.retrained import say_what_runs_again
 from convs2s.pipeline.sources import has_sources
 
-SIDES: tuple[str, ...] = ("source", "target")
+_SIDES: tuple[str, ...] = ("source", "target")
 _THREAD = ThreadPoolExecutor(1)
 
 LAYERS_FIGURE = "figure2"
@@ -170,11 +170,11 @@ class Plan:
         """Return the raw text of a task's test sets, source before target."""
         text = self._text(task)
         tests = self.settings.tasks[task].corpus.tests
-        return [text.text("raw", test, side) for test in tests for side in SIDES]
+        return [text.text("raw", test, side) for test in tests for side in _SIDES]
 
     def evaluation_text(self, task: str) -> list[str]:
         """Return the raw text of a task's validation and test sets, source before target."""
-        valid = [self._text(task).text("raw", "valid", side) for side in SIDES]
+        valid = [self._text(task).text("raw", "valid", side) for side in _SIDES]
         return valid + self.test_text(task)
 
     def _text(self, task: str) -> TaskFolder:
@@ -203,7 +203,7 @@ class Plan:
         """Return the truecasers of both sides of a truecased task; other tasks have none."""
         if not self.settings.tasks[task].preparation.truecase:
             return []
-        return [self._text(task).truecaser(side) for side in SIDES]
+        return [self._text(task).truecaser(side) for side in _SIDES]
 
     def own_files(self, paths: str | Iterable[str]) -> list[str]:
         """Return those of a rule's inputs that a user provides, because no rule makes them.
@@ -242,7 +242,7 @@ class Plan:
 
         ``suffix`` is empty for codes of both languages, or ``.LANG``.
         """
-        sides = SIDES
+        sides = _SIDES
         if suffix:
             sides = (self.settings.tasks[task].side_of(suffix[1:]),)
         folder = self._text(task).path
@@ -572,7 +572,7 @@ class Plan:
             return [counts]
         text = self._text(name)
         files = [folder.store_description("train"), folder.store_description("valid")]
-        files += [text.text("clean", "train", side) for side in SIDES]
+        files += [text.text("clean", "train", side) for side in _SIDES]
         files += self.evaluation_text(name)
         return [counts] if all(map(self.exists, files)) else []
 
