@@ -89,15 +89,14 @@ def load(
     added("PREPARATIONS", PREPARATIONS)
     added("METRICS", {"chrF", *MEASURES})
     files.refuse_other_suffix("config/scales")
-    names = files.names("config/scales")
-    check_known(f"{origins['scale']}: scale", "scale", options.scale, names)
+    place = f"{origins['scale']}: scale"
+    check_known(place, "scale", options.scale, files.names("config/scales"))
     scale = files.section(Scale, f"config/scales/{options.scale}.yaml")
     tables = _read_tables(files)
-    paper = {
-        name: table
-        for name, table in tables.items()
-        if name not in scale.without and scale.shown_rows(table)
-    }
+    paper = {}
+    for name, table in tables.items():
+        if name not in scale.without and scale.shown_rows(table):
+            paper[name] = table
     models, model_files, scale = _read_models(files, scale, paper)
     tasks, broken = _read_tasks(files, scale)
     settings = Settings(

@@ -2,7 +2,6 @@
 
 import fcntl
 import time
-from contextlib import suppress
 from typing import IO
 
 PATIENT = 4
@@ -32,9 +31,16 @@ def try_lock(
     for attempt in range(tries):
         if attempt:
             time.sleep(_SECONDS_BETWEEN_TRIES)
-        with suppress(BlockingIOError):
-            _lock(file, shared, fcntl.LOCK_NB)
-            return True
+        try:
+            fcntl.flock(
+                file, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB
+            )
+        except BlockingIOError:
+            continue
+        except OSError as error:
+            _add_name(error, file)
+            raise
+        return True
     return False
 
 
@@ -43,15 +49,15 @@ def wait_for_lock(file: int | IO[str] | IO[bytes], *, shared: bool = False) -> N
 
     See `try_lock` for the parameters and the OSError.
     """
-    _lock(file, shared)
-
-
-def _lock(file: int | IO[str] | IO[bytes], shared: bool, flags: int = 0) -> None:
-    """Call ``flock``, and name the file in its error, if it has a name."""
     try:
-        fcntl.flock(file, flags | (fcntl.LOCK_SH if shared else fcntl.LOCK_EX))
+        fcntl.flock(file, fcntl.LOCK_SH if shared else fcntl.LOCK_EX)
     except OSError as error:
-        name = getattr(file, "name", None)
-        if isinstance(name, str):  # that of a file without a name is its number
-            error.filename = name
+        _add_name(error, file)
         raise
+
+
+def _add_name(error: OSError, file: int | IO[str] | IO[bytes]) -> None:
+    """Add the name of a file to an error of ``flock``, which itself knows no name."""
+    name = getattr(file, "name", None)
+    if isinstance(name, str):  # that of a file without a name is its number
+        error.filename = name
