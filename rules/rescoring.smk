@@ -155,6 +155,7 @@ rule rescore_baseline_list:
         runtime=minutes(20),
     params:
         code=code("rescore_n_best", "rescore_baseline_list"),
+        tokenize=lambda w: tasks[w.task].bleu_tokenize,
         stand_in=scale.stand_in,
         metadata=lambda w: tasks[w.task].model_metadata().model_dump(mode="json"),
         baseline=lambda w: str(scale.n_best or tasks[w.task].n_best_of(w.testset)),
