@@ -119,20 +119,20 @@ def code(script, rule=None):
     return digest
 
 
-def changed(rule, own=None):
+def changed(rule, own=None, params=None):
     """Return an input function for the change file of a job, by which a plan sees what is outdated.
 
     It is newer than the outputs if these were made with other params, or from another size or
     time of the user's files than those that the input function `own` returns now
-    (docs/decisions/0026). Mostly there is none. For the BPE codes of a task it is
-    `.snakemake/convs2s/changes/codes.0e3a55d41c3de0b5/changed`.
+    (docs/decisions/0026). `params` are those that the job notes, if these are not all of the rule.
+    `.snakemake/convs2s/changes/codes.0e3a55d41c3de0b5/changed` is one; mostly there is none.
     """
 
     def file(wildcards):
-        params = params_of_job(getattr(rules, rule).params.items(), wildcards)
+        noted = params or params_of_job(getattr(rules, rule).params.items(), wildcards)
         own_files = plan.own_files(own(wildcards) if own else [])
         output = first_output(rule, wildcards)
-        path, is_outdated = in_one_line(change_file)(output, params, own_files)
+        path, is_outdated = in_one_line(change_file)(output, noted, own_files)
         if path is None:
             return []
         return local(str(path)) if is_outdated else ancient(local(str(path)))

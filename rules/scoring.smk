@@ -13,6 +13,7 @@ rule evaluate_bleu:
         tuned=tuned_penalty,
         raw=of_text("<results>/{task}/corpus/raw/{testset}.target.zst"),
         tokenized=of_text("<results>/{task}/corpus/tok/{testset}.target.zst"),
+        counts=lambda w: plan.dataset_counts(w.task),
         changed=changed("evaluate_bleu"),
     output:
         "<results>/{task}/models/{model}/{run}/{testset}.{decoding}.bleu.json",
@@ -76,6 +77,7 @@ rule evaluate_rouge:
         # `<results>/{task}/corpus/raw/duc2004.target.zst`, `duc2004.reference1.target.zst`, ...
         references=lambda w: plan.references(w.task, w.testset),
         exceptions=lambda w: options.rouge_exceptions or [],
+        counts=lambda w: plan.dataset_counts(w.task),
         changed=changed("evaluate_rouge", lambda w: options.rouge_exceptions or []),
     output:
         "<results>/{task}/models/{model}/{run}/{testset}.{decoding}.rouge.json",

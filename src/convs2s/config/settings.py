@@ -288,6 +288,9 @@ def check_references(settings: Settings, origins: Mapping[str, str]) -> None:
     for kind, entries in options.overrides:
         settings.check_names(f"{where}.{kind}", kind.removesuffix("s"), *entries)
     settings.check_names(f"{origins['tasks']}: tasks", "task", *options.tasks or ())
+    known_gpus = [gpu.name for gpu in settings.costs.gpus]
+    where = f"{origins['preflight_gpu']}: preflight_gpu"
+    check_known(where, "GPU", options.preflight_gpu, known_gpus)
     _check_scale(f"config/scales/{options.scale}.yaml", settings)
     for number, training in enumerate(settings.costs.trainings, start=1):
         where = f"config/costs.yaml: training {number}"
