@@ -24,6 +24,7 @@ from convs2s.decoding.parallel import Stop, StoppedError
 from convs2s.models.onnx_builder import RunOptions
 from convs2s.serving import connections
 from convs2s.serving.libretranslate import LibreTranslateRequest
+from convs2s.serving.models import Models
 from convs2s.serving.requests import OwnRequest, check_request
 from convs2s.serving.settings import ServerSettings, is_loopback
 from tests.conftest import Terminal
@@ -79,8 +80,9 @@ BODIES: tuple[tuple[object, int, list[str]], ...] = (
     ({"texts": ["w1 " * 60] * 6, "beam": 6}, 413, ["more than 2,000", "smaller beam"]),
     ({"texts": ["w1"] + [1] * 40_000}, 400, ["texts[1]: expected a valid string"]),
     ({"w" * 100_000: 1}, 400, ["unknown key 'wwww"]),
-    ({"q": "w1", "source": "de", "target": "fr"}, 400, ["'de'", "expected 'en'"]),
-    ({"q": "w1", "source": "en", "target": "es"}, 400, ["'es'", "expected 'fr'"]),
+    ({"q": "w1", "source": "de", "target": "fr"}, 400, ["'de'", "expected en to fr"]),
+    ({"q": "w1", "source": "en", "target": "es"}, 400, ["'es'", "expected en to fr"]),
+    ({"texts": W, "target": "en"}, 400, ["'auto' to 'en' is not supported"]),
     ({"q": "w1", **LANGUAGES, "format": "xml"}, 400, ["expected 'text' or 'html'"]),
     ({"q": "<p>w1</p>" * 65, **LANGUAGES, "format": "html"}, 413, ["65 texts"]),
     ({"q": "w1", **LANGUAGES, "alternatives": -1}, 400, ["alternatives: ", "least 0"]),
@@ -174,7 +176,9 @@ def test_the_message_about_a_large_text_takes_no_time(
     """A message shows no password, and the search for one took a minute."""
     wrong = {key.format(text): str(value).format(text) for key, value in fields.items()}
     started = time.process_time()
-    message = refusal(check_request, wrong, ServerSettings(), DecodingSettings(), "en")
+    message = refusal(
+        check_request, wrong, ServerSettings(), DecodingSettings(), Models([])
+    )
     assert time.process_time() - started < 5
     assert len(message) < 2000
 
@@ -186,7 +190,7 @@ def test_attention_of_a_model_without_any_is_the_clients_mistake(
     with serving(sharp, SEARCH) as running:
         answer = running.translate("w1", attention=True)
     assert answer.status == 400
-    says(answer.content["error"], "request: attention: no model of this server")
+    says(answer.content["error"], "request: attention: the model of these languages")
 
 
 def test_a_busy_server_and_one_that_stops_tell_to_come_again(

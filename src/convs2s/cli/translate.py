@@ -184,11 +184,16 @@ def _translate_document(arguments: Namespace) -> None:
 def add_serve(command: ArgumentParser) -> Run:
     """Run a server that translates for other programs and for a web page (docs/serving.md).
 
-    It accepts connections from this machine only, unless --host states another address. Requests
-    that arrive together are translated together. After Ctrl-C, SIGTERM or SIGHUP it finishes the
-    requests that it has, then ends.
+    A request chooses among models for different languages. The server accepts connections from this
+    machine only, unless --host states another address. Requests that arrive together are translated
+    together. After Ctrl-C, SIGTERM or SIGHUP it finishes the requests that it has, then ends.
     """
-    add_models(command)
+    add_file(
+        command,
+        "model",
+        "model file; several files for the same languages make an ensemble",
+        nargs="+",
+    )
     add_section(command, ServerSettings)
     add_flag(
         command,
