@@ -22,6 +22,9 @@ from convs2s.files.atomic import check_not_read
 from convs2s.serving.settings import ServerSettings
 
 
+MODEL_SUFFIX = ".safetensors"
+
+
 def add_translate(command: ArgumentParser) -> Run:
     """Translate a file, or the standard input, line by line and in order.
 
@@ -31,7 +34,13 @@ def add_translate(command: ArgumentParser) -> Run:
     consists of the model's tokens. If the translation of a file was killed, rerun the same command
     to resume it.
     """
-    add_models(command)
+    add_file(
+        command,
+        "model",
+        "model file; several files make an ensemble; a last file whose name does not end in "
+        f"{MODEL_SUFFIX} is the one to translate",
+        nargs="+",
+    )
     add_file(command, "--input", "file to translate [the standard input]")
     add_file(command, "--output", "file to write, with --input [the standard output]")
     add_flag(
@@ -80,6 +89,9 @@ def _translate(arguments: Namespace) -> None:
     # Loading libraries and models makes almost no garbage. Looking for it would take a tenth of the
     # time until the first translation.
     gc.disable()
+    is_model = arguments.model[-1].suffix == MODEL_SUFFIX
+    if arguments.input is None and len(arguments.model) > 1 and not is_model:
+        arguments.input = arguments.model.pop()
     if Path("-") in (arguments.input, arguments.output):
         raise UserError(
             "-: leave --input and --output out for the standard input and output"
