@@ -9,11 +9,13 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from http.client import HTTPResponse
+from io import BytesIO
 from itertools import count
 from pathlib import Path
 from resource import RLIM_INFINITY
 from threading import Event
 from typing import Any
+from zipfile import ZIP_DEFLATED, ZipFile
 
 import pytest
 from pydantic import ValidationError
@@ -45,6 +47,7 @@ def server(sharp: Path) -> Iterator[ModelServer]:
         largest_beam=6,
         longest_text=400,
         most_work=2000,
+        largest_file=50_000,
     ) as running:
         yield running
 
@@ -106,7 +109,22 @@ def part(name: str, value: bytes) -> bytes:
     return head.encode() + value + b"\r\n"
 
 
+def file(name: str, content: bytes) -> bytes:
+    head = (
+        f'--b\r\nContent-Disposition: form-data; name="file"; filename="{name}"\r\n\r\n'
+    )
+    return head.encode() + content + b"\r\n--b--"
+
+
+def zipped(content: bytes) -> bytes:
+    stream = BytesIO()
+    with ZipFile(stream, "w", ZIP_DEFLATED) as archive:
+        archive.writestr("word/document.xml", content)
+    return stream.getvalue()
+
+
 PARTS = {"Content-Type": "multipart/form-data; boundary=b"}
+FILE = file("a.txt", b"w1")
 FROM_A_PAGE = {**FORM, "Sec-Fetch-Site": "cross-site"}
 OPTIONS = {"Origin": "https://page.example", "Access-Control-Request-Method": "POST"}
 
@@ -139,6 +157,20 @@ OPTIONS = {"Origin": "https://page.example", "Access-Control-Request-Method": "P
         ("POST", "/detect", b"--b\r\n\r\n\r\n--b--", PARTS, 400),  # without a name
         ("POST", "/detect", b"\r\n--b" * 101 + b"--", PARTS, 400),
         ("POST", "/detect", b"--", {"Content-Type": "multipart/form-data"}, 400),
+        ("POST", "/translate_file", b'{"file": "a"}', JSON, 400),
+        ("POST", "/translate_file", part("file", b"w1") + b"--b--", PARTS, 400),
+        ("POST", "/translate_file", file("a.exe", b"w1"), PARTS, 400),
+        ("POST", "/translate_file", file("a.docx", b"w1"), PARTS, 400),
+        ("POST", "/translate_file", file("a.txt", b"w\xff"), PARTS, 400),
+        ("POST", "/translate_file", part("source", b"de") + FILE, PARTS, 400),
+        ("POST", "/translate_file", FILE, {**PARTS, "Origin": "null"}, 415),
+        # Its size, unpacked too; its text; its sentences; its work.
+        ("POST", "/translate_file", file("a.txt", b"w1 " * 20_000), PARTS, 413),
+        ("POST", "/translate_file", file("a.docx", zipped(b" " * 60_000)), PARTS, 400),
+        ("POST", "/translate_file", file("a.txt", b"w1 " * 9_000), PARTS, 413),
+        ("POST", "/translate_file", file("a.html", b"<p>w1" * 81), PARTS, 413),
+        ("POST", "/translate_file", file("a.txt", b"W1 w2 w3. " * 70 * 3), PARTS, 413),
+        ("GET", "/download_file/a.txt", None, {}, 404),
     ],
 )
 def test_other_requests_are_refused(

@@ -21,7 +21,6 @@ from convs2s.errors import UserError
 from convs2s.files.atomic import check_not_read
 from convs2s.serving.settings import ServerSettings
 
-
 MODEL_SUFFIX = ".safetensors"
 
 
@@ -97,7 +96,9 @@ def _translate(arguments: Namespace) -> None:
             "-: leave --input and --output out for the standard input and output"
         )
     if arguments.input is None and (arguments.output or arguments.workers > 1):
-        raise UserError("--output and --workers are for files: name one with --input")
+        raise UserError(
+            "--output and --workers are for files: name one after the model"
+        )
     is_list = arguments.n_best and not arguments.json
     if arguments.split_sentences and (arguments.pretokenized or is_list):
         raise UserError(
