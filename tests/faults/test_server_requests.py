@@ -159,7 +159,7 @@ OPTIONS = {"Origin": "https://page.example", "Access-Control-Request-Method": "P
         ("POST", "/detect", b"--", {"Content-Type": "multipart/form-data"}, 400),
         ("POST", "/translate_file", b'{"file": "a"}', JSON, 400),
         ("POST", "/translate_file", part("file", b"w1") + b"--b--", PARTS, 400),
-        ("POST", "/translate_file", file("a.exe", b"w1"), PARTS, 400),
+        ("POST", "/translate_file", file("a.md", b"w1"), PARTS, 400),
         ("POST", "/translate_file", file("a.docx", b"w1"), PARTS, 400),
         ("POST", "/translate_file", file("a.txt", b"w\xff"), PARTS, 400),
         ("POST", "/translate_file", part("source", b"de") + FILE, PARTS, 400),

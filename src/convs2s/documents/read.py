@@ -25,7 +25,10 @@ _TEXTS = {
 }
 """The formats that need no further package: suffix -> the function that reads it."""
 
-SUFFIXES = (*_TEXTS, ".md", ".markdown", ".po", ".pot", ".docx")
+SERVED = (*_TEXTS, ".docx")
+"""The suffixes of the formats that a server reads: in a time that grows with the size alone."""
+
+SUFFIXES = (*SERVED, ".md", ".markdown", ".po", ".pot")
 """The suffixes of all formats."""
 
 _CHARSET = re.compile(

@@ -14,7 +14,7 @@ from convs2s.config.section import NonNegativeInt, Section
 from convs2s.decoding.translate import Translation
 from convs2s.documents.html import read_html
 from convs2s.documents.passages import Translatable
-from convs2s.documents.read import SUFFIXES, Document, document_of
+from convs2s.documents.read import SERVED, Document, document_of
 from convs2s.errors import UserError, failures_of_file
 from convs2s.serving.models import AUTO, Detected, Models, language_name
 from convs2s.serving.requests import (
@@ -170,12 +170,11 @@ def check_file(
             "request: expected a form with a document, such as curl -F file=@page.html"
         )
     path = Path(upload.name)
-    try:
-        document = document_of(upload.content, path, settings.largest_file)
-    except ModuleNotFoundError as error:  # of the extra ``documents``
+    if path.suffix.lower() not in SERVED:
         raise UserError(
-            f"request: {path.suffix}: this server lacks the package {error.name}"
-        ) from None
+            f"request: expected a document whose name ends in {', '.join(SERVED)}"
+        )
+    document = document_of(upload.content, path, settings.largest_file)
     most = settings.longest_text * settings.most_texts
     size = sum(len(text.encode()) for text in document.texts)
     if size > most:
@@ -207,7 +206,7 @@ def frontend_settings(models: Models, settings: ServerSettings) -> dict[str, obj
             "target": {"code": target, "name": language_name(target)},
         },
         "suggestions": False,
-        "supportedFilesFormat": SUFFIXES,
+        "supportedFilesFormat": SERVED,
     }
 
 

@@ -3,7 +3,7 @@
 from starlette.responses import Response
 
 from convs2s.config.decoding import DecodingSettings
-from convs2s.documents.read import SUFFIXES
+from convs2s.documents.read import SERVED
 from convs2s.pages.render import asset, policy_digest, render_page, script
 from convs2s.serving.models import Models, example_text, language_name
 from convs2s.serving.settings import ServerSettings
@@ -34,7 +34,7 @@ def server_page(
         "models": listed,
         "beam": search.beam,
         "settings": settings,
-        "suffixes": ",".join(SUFFIXES),
+        "suffixes": ",".join(SERVED),
     }
     style = asset("attention_view.css") + asset("serve.css")
     program = asset("attention_view.js") + asset("serve.js")
