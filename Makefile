@@ -78,6 +78,8 @@ results-page: $(INSTALLED)
 # REPOSITORY_URL: where the links to files outside of docs/ lead.
 docs docs-serve: $(INSTALLED)
 	@$(IN_VENV) python -m pip install --quiet $(PIP_FLAGS) -r docs/requirements.txt
+	@$(IN_VENV) snakemake --quiet all --cores 1 results/scales/multi30k_trained/paper/report.html \
+	    --config scale=multi30k_trained published=$(PUBLISHED)_trained.ledger.jsonl
 	@$(IN_VENV) NO_MKDOCS_2_WARNING=1 mkdocs $(if $(filter docs,$@),build --quiet,serve)
 
 # With bytecode, also where a container has Python write none: each job would compile the package anew.
