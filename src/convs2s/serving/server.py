@@ -50,8 +50,8 @@ def serve(
 ) -> NoReturn:
     """Answer requests until the process gets SIGTERM, SIGINT or SIGHUP; finish the running ones.
 
-    Then the process ends. Models for the same languages are an ensemble. The address is taken before
-    they are loaded, so that a port in use is reported at once.
+    Then the process ends. Models for the same languages are an ensemble. The address is taken
+    before they are loaded, so that a port in use is reported at once.
 
     Raises:
         UserError: a file is not a model, or the address cannot be used.
