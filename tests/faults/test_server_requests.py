@@ -167,7 +167,13 @@ OPTIONS = {"Origin": "https://page.example", "Access-Control-Request-Method": "P
         # Its size, unpacked too; its text; its sentences; its work.
         ("POST", "/translate_file", file("a.txt", b"w1 " * 20_000), PARTS, 413),
         ("POST", "/translate_file", file("a.docx", zipped(b" " * 60_000)), PARTS, 400),
-        ("POST", "/translate_file", file("a.txt", b"w1 " * 9_000), PARTS, 413),
+        (
+            "POST",
+            "/translate_file",
+            file("a.html", (b"<p>" + b"w" * 20_000) * 2),
+            PARTS,
+            413,
+        ),
         ("POST", "/translate_file", file("a.html", b"<p>w1" * 81), PARTS, 413),
         ("POST", "/translate_file", file("a.txt", b"W1 w2 w3. " * 70 * 3), PARTS, 413),
         ("GET", "/download_file/a.txt", None, {}, 404),
