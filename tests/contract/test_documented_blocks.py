@@ -24,6 +24,7 @@ ELSEWHERE = {
     "convs2s status": "tests/contract/test_status_of_runs.py",
     "cd results/demo_en_fr": "tests/contract/test_exported_results.py",
     "curl http://127.0.0.1:8000/translate": "tests/contract/test_server.py",
+    "convs2s serve en_fr.safetensors": "tests/contract/test_server.py",
     "curl http://127.0.0.1:8000/metrics": "tests/contract/test_server.py",
     "pip install -c constraints.txt -e '.[documents]'": "tests/contract/test_documents.py",
     "pip install -c constraints.txt -e '.[hub]'": "tests/contract/test_hub_folder.py",

@@ -73,16 +73,16 @@ class ModelServer(NamedTuple):
 
 @contextmanager
 def serving(
-    model: Path, search: DecodingSettings, **stated: Any
+    model: Path, search: DecodingSettings, *others: Path, **stated: Any
 ) -> Iterator[ModelServer]:
-    """Serve a model until the block ends; without the extra that it needs the test is skipped."""
+    """Serve models until the block ends; without the extra that it needs the test is skipped."""
     pytest.importorskip("uvicorn", reason="the extra [serve] is not installed")
     from convs2s.api.translator import Translator
+    from convs2s.serving.models import Models
     from convs2s.serving.server import web_server
 
-    server = web_server(
-        Translator.load(model, device="cpu"), search, ServerSettings(**stated)
-    )
+    models = Models(Translator.load(path, device="cpu") for path in (model, *others))
+    server = web_server(models, search, ServerSettings(**stated))
     server.config.timeout_keep_alive = 1
     listening = socket.create_server(("127.0.0.1", 0))
     thread = threading.Thread(target=server.run, args=([listening],))

@@ -251,7 +251,10 @@ COMMANDS: Commands = {
         train.add_remove_states,
         "remove saved states of finished trainings",
     ),
-    "kernels": (train.add_kernels, "measure how fast this machine multiplies matrices"),
+    "kernels": (
+        train.add_kernels,
+        "measure which library of matrix products is faster on this machine",
+    ),
     "config": (results.add_config, "print the effective configuration"),
     "completion": (
         _add_completion,

@@ -122,7 +122,8 @@ def _export_hub(arguments: Namespace) -> None:
 def _add_onnx(command: ArgumentParser) -> Run:
     """Write a ConvS2S model as ONNX graphs (the encoder, one decoder step, the output layer).
 
-    The graphs come with the model's vocabularies and BPE codes (docs/publishing.md).
+    The graphs come with the model's vocabularies and BPE codes, and a short program that translates
+    by them (docs/publishing.md).
     """
     _add_model_and_folder(command)
     return _export_onnx

@@ -21,6 +21,8 @@ from convs2s.errors import UserError
 from convs2s.files.atomic import check_not_read
 from convs2s.serving.settings import ServerSettings
 
+MODEL_SUFFIX = ".safetensors"
+
 
 def add_translate(command: ArgumentParser) -> Run:
     """Translate a file, or the standard input, line by line and in order.
@@ -31,7 +33,13 @@ def add_translate(command: ArgumentParser) -> Run:
     consists of the model's tokens. If the translation of a file was killed, rerun the same command
     to resume it.
     """
-    add_models(command)
+    add_file(
+        command,
+        "model",
+        "model file; several files make an ensemble; a last file whose name does not end in "
+        f"{MODEL_SUFFIX} is the one to translate",
+        nargs="+",
+    )
     add_file(command, "--input", "file to translate [the standard input]")
     add_file(command, "--output", "file to write, with --input [the standard output]")
     add_flag(
@@ -80,12 +88,17 @@ def _translate(arguments: Namespace) -> None:
     # Loading libraries and models makes almost no garbage. Looking for it would take a tenth of the
     # time until the first translation.
     gc.disable()
+    is_model = arguments.model[-1].suffix == MODEL_SUFFIX
+    if arguments.input is None and len(arguments.model) > 1 and not is_model:
+        arguments.input = arguments.model.pop()
     if Path("-") in (arguments.input, arguments.output):
         raise UserError(
             "-: leave --input and --output out for the standard input and output"
         )
     if arguments.input is None and (arguments.output or arguments.workers > 1):
-        raise UserError("--output and --workers are for files: name one with --input")
+        raise UserError(
+            "--output and --workers are for files: name one after the model"
+        )
     is_list = arguments.n_best and not arguments.json
     if arguments.split_sentences and (arguments.pretokenized or is_list):
         raise UserError(
@@ -184,11 +197,16 @@ def _translate_document(arguments: Namespace) -> None:
 def add_serve(command: ArgumentParser) -> Run:
     """Run a server that translates for other programs and for a web page (docs/serving.md).
 
-    It accepts connections from this machine only, unless --host states another address. Requests
-    that arrive together are translated together. After Ctrl-C, SIGTERM or SIGHUP it finishes the
-    requests that it has, then ends.
+    A request chooses among models for different languages. The server accepts connections from this
+    machine only, unless --host states another address. Requests that arrive together are translated
+    together. After Ctrl-C, SIGTERM or SIGHUP it finishes the requests that it has, then ends.
     """
-    add_models(command)
+    add_file(
+        command,
+        "model",
+        "model file; several files for the same languages make an ensemble",
+        nargs="+",
+    )
     add_section(command, ServerSettings)
     add_flag(
         command,

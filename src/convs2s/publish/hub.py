@@ -84,7 +84,8 @@ def export_hub(
 def export_onnx(model: Path, folder: Path) -> None:
     """Write a new folder with the graphs of a model for ONNX Runtime, in fp32.
 
-    The graphs are the encoder, the decoder and the output layer.
+    The graphs are the encoder, the decoder and the output layer. A short program translates by
+    them.
 
     Raises:
         UserError: the file is not a model, the model is not ConvS2S, or the folder exists.
@@ -105,6 +106,8 @@ def export_onnx(model: Path, folder: Path) -> None:
         encoder.save(staged / "encoder.onnx")
         graphs.decoder(weights, "fp32", parts)[0].save(staged / "decoder.onnx")
         listing([weights[0].output()]).save(staged / "output.onnx")
+        example = Path(__file__).with_name("data") / "translate.py.txt"
+        shutil.copyfile(example, staged / "translate.py")
         _describe(description, staged)
 
 
