@@ -16,6 +16,7 @@ from tests.contract.pages import Block, blocks
 ELSEWHERE = {
     "PYTHONPATH=tools python -m demo_corpus": "tools/demo_corpus/tests/test_main.py",
     "convs2s export-results results/": "tests/contract/test_exported_results.py",
+    "convs2s get": "tests/contract/test_published_models.py",
     "convs2s import fairseq": "tests/reference/test_interop.py",
     "convs2s mirror FOLDER": "tests/contract/test_miniature_mirror.py",
     "convs2s results docs/results/": "tests/house/test_results_page.py",
@@ -28,7 +29,7 @@ ELSEWHERE = {
     "curl http://127.0.0.1:8000/metrics": "tests/contract/test_server.py",
     "pip install -c constraints.txt -e '.[documents]'": "tests/contract/test_documents.py",
     "pip install -c constraints.txt -e '.[hub]'": "tests/contract/test_hub_folder.py",
-    "pip install -c constraints.txt -e '.[serve]'": "tests/contract/test_server.py",
+    "pip install .": "tests/contract/test_wheel.py",
     "import convs2s": "tests/contract/test_python_api.py",
     "import pickle": "tests/contract/test_python_api.py",
     "right, wrong = translator.score(": "tests/contract/test_python_api.py",

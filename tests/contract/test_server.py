@@ -423,7 +423,6 @@ def test_told_to_stop_it_answers_what_it_was_asked(
     sharp: Path, stop: signal.Signals
 ) -> None:
     """Before that, more clients than it may open files do not disturb it."""
-    pytest.importorskip("uvicorn", reason="the extra [serve] is not installed")
     options = "--port 0 --threads 1 --device cpu --request-seconds 1"
     command = [sys.executable, "-m", "convs2s", "serve", str(sharp), *options.split()]
     process = subprocess.Popen(

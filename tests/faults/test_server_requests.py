@@ -3,7 +3,6 @@
 import asyncio
 import json
 import socket
-import sys
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -517,20 +516,10 @@ def test_who_closes_the_connection_is_forgotten(
 
 
 def test_a_port_that_is_taken(sharp: Path, run: Terminal) -> None:
-    pytest.importorskip("uvicorn", reason="the extra [serve] is not installed")
     with socket.create_server(("127.0.0.1", 0)) as other:
         port = str(other.getsockname()[1])
         with pytest.raises(SystemExit, match=f"--port {port}: cannot listen there: "):
             run("serve", sharp, "--port", port)
-
-
-def test_without_its_extra_it_says_what_to_install(
-    sharp: Path, run: Terminal, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(sys.modules, "uvicorn", None)
-    monkeypatch.delitem(sys.modules, "convs2s.serving.server", raising=False)
-    with pytest.raises(SystemExit, match=r"pip install 'convs2s\[serve\]'"):
-        run("serve", sharp)
 
 
 @pytest.mark.parametrize(

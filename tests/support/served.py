@@ -9,8 +9,6 @@ from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import pytest
-
 from convs2s.config.decoding import DecodingSettings
 from convs2s.serving.settings import ServerSettings
 
@@ -75,8 +73,7 @@ class ModelServer(NamedTuple):
 def serving(
     model: Path, search: DecodingSettings, *others: Path, **stated: Any
 ) -> Iterator[ModelServer]:
-    """Serve models until the block ends; without the extra that it needs the test is skipped."""
-    pytest.importorskip("uvicorn", reason="the extra [serve] is not installed")
+    """Serve models until the block ends."""
     from convs2s.api.translator import Translator
     from convs2s.serving.models import Models
     from convs2s.serving.server import web_server

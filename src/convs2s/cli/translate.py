@@ -13,6 +13,7 @@ from convs2s.cli.options import (
     add_models,
     add_section,
     add_threads,
+    model_files,
     read_section,
 )
 from convs2s.config.decoding import DecodingSettings
@@ -105,6 +106,7 @@ def _translate(arguments: Namespace) -> None:
             "--split-sentences: cannot be combined with --pretokenized; with --n-best it needs "
             "--json"
         )
+    arguments.model = model_files(arguments.model)
     with held_search_device(arguments.device, waits=False) as device:
         _translate_on(device, arguments)
 
@@ -182,13 +184,12 @@ def _translate_document(arguments: Namespace) -> None:
     from convs2s.documents.read import read_document
     from convs2s.documents.translate import translate_document
 
-    check_not_read(arguments.output, [arguments.input, *arguments.model])
+    models = model_files(arguments.model)
+    check_not_read(arguments.output, [arguments.input, *models])
     document = read_document(arguments.input)
     settings = read_section(arguments, DecodingSettings)
     with held_search_device(arguments.device, waits=False) as device:
-        translator = LineTranslator(
-            arguments.model, settings, device, threads=arguments.threads
-        )
+        translator = LineTranslator(models, settings, device, threads=arguments.threads)
         translate_document(
             translator, document, arguments.output, silent=arguments.quiet
         )
@@ -224,7 +225,7 @@ def _serve(arguments: Namespace) -> None:
 
     with held_search_device(arguments.device, waits=False) as device:
         serve(
-            arguments.model,
+            model_files(arguments.model),
             read_section(arguments, DecodingSettings),
             read_section(arguments, ServerSettings),
             device=device,
@@ -239,7 +240,7 @@ def add_attention(command: ArgumentParser) -> Run:
     On the page, point at a token, or move to it with Tab and the arrow keys. The page needs no
     network.
     """
-    add_file(command, "model", "model file")
+    add_file(command, "model", "model file, or name of a published model")
     command.add_argument("sentence", help="raw text of the sentence to translate")
     # The page is made by one model, from one sentence, on the CPU.
     without_effect = {"batch_sentences", "batch_tokens", "cuda_graphs", "ensemble"}
@@ -251,7 +252,7 @@ def _attention(arguments: Namespace) -> None:
     from convs2s.model_file import describe_model
     from convs2s.paper.attention import attention_page, example_of
 
-    model: Path = arguments.model
+    (model,) = model_files([arguments.model])
     description = describe_model(model)
     if not description.architecture.has_attention:
         raise UserError(
