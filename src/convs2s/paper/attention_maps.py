@@ -8,9 +8,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from pydantic import TypeAdapter
 
-from convs2s.errors import failures_of_file
+from convs2s.files.text import read_checked
 from convs2s.paper.charts import PANEL_WIDTH, Panel, Point, described, save_figure
 from convs2s.paper.ledger import RunScore
 
@@ -59,11 +58,10 @@ def read_example(path: Path) -> ExampleAttention:
     Raises:
         UserError: the file is damaged.
     """
-    expected = (
+    problem = (
         "not the attention on an example sentence; delete the file and make it again"
     )
-    with failures_of_file(str(path), expected):
-        return TypeAdapter(ExampleAttention).validate_json(path.read_bytes())
+    return read_checked(path, ExampleAttention, problem)
 
 
 def plot_example(*, example: Path, outputs: Sequence[Path]) -> None:

@@ -9,10 +9,8 @@ from pathlib import Path
 from statistics import fmean, stdev
 from typing import Any, TypeVar
 
-from pydantic import TypeAdapter
-
-from convs2s.errors import UserError, failures_of_file
-from convs2s.files.text import read_lines
+from convs2s.errors import UserError
+from convs2s.files.text import read_checked
 from convs2s.scoring.data_counts import read_data_counts
 from convs2s.scoring.evaluation import BleuEvaluation, Evaluation, RougeEvaluation
 from convs2s.scoring.reports.layout import Report
@@ -74,8 +72,7 @@ def read_evaluation(evaluation_class: type[E], path: Path) -> E:
         UserError: the file is not an evaluation, or one of another version of this program.
     """
     problem = "not an evaluation of this version; delete it and score again"
-    with failures_of_file(str(path), problem):
-        return TypeAdapter(evaluation_class).validate_json("\n".join(read_lines(path)))
+    return read_checked(path, evaluation_class, problem)
 
 
 def mean_and_deviation(values: Sequence[float]) -> Mean:

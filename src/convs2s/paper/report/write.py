@@ -10,17 +10,21 @@ from pathlib import Path
 from typing import get_args
 
 import vl_convert
-from pydantic import TypeAdapter
 
 from convs2s.config.settings import Settings
-from convs2s.errors import failures_of_file
-from convs2s.files.text import read_json, write_text
+from convs2s.files.text import read_checked, write_text
 from convs2s.pages.render import asset, render_page
 from convs2s.paper.attention_maps import attention_maps, read_example, spread_note
 from convs2s.paper.bleu_by_layers import depths, layer_panels
 from convs2s.paper.cells import Cell
 from convs2s.paper.charts import VEGA_LITE, Panel, as_spec
-from convs2s.paper.claims import JudgedClaim, Verdict, printed_claims, rows_of_findings
+from convs2s.paper.claims import (
+    JudgedClaim,
+    JudgedClaims,
+    Verdict,
+    printed_claims,
+    rows_of_findings,
+)
 from convs2s.paper.curves import TRAININGS, learning_curves, plateau_panels
 from convs2s.paper.ledger import LedgerEntry, read_ledger
 from convs2s.paper.report.examples import examples
@@ -295,10 +299,5 @@ def read_claims(path: Path) -> list[JudgedClaim]:
     Raises:
         UserError: the JSON file is not a list of claims.
     """
-    with failures_of_file(
-        str(path), "not a list of claims; delete the file and make it again"
-    ):
-        stated = TypeAdapter(dict[str, object]).validate_python(read_json(path))[
-            "claims"
-        ]
-        return TypeAdapter(list[JudgedClaim]).validate_python(stated)
+    problem = "not a list of claims; delete the file and make it again"
+    return read_checked(path, JudgedClaims, problem).claims
