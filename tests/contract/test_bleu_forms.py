@@ -14,12 +14,12 @@ from convs2s.scoring.bleu import (
     SEPARATORS,
     WIDE_BLANKS,
     Score,
-    SentenceBleu,
     chrf,
     decode_statistics,
     detokenized_bleu,
     encode_statistics,
     length_ratio,
+    sentence_bleu,
     statistics_of,
     tokenized_bleu,
     warning_of_bleu,
@@ -51,7 +51,7 @@ def test_text_scores_from_0_to_100() -> None:
     assert length_ratio(REFERENCE, REFERENCE) == 1
     assert length_ratio(HYPOTHESIS, REFERENCE) == pytest.approx(13 / 14)
     # A sentence is not asked for longer n-grams than it has.
-    assert SentenceBleu("tokenized")("a b", "a b") == pytest.approx(100)
+    assert sentence_bleu("tokenized")("a b", "a b") == pytest.approx(100)
 
 
 @pytest.mark.parametrize("blank", [*ASCII_BLANKS, *SEPARATORS, *WIDE_BLANKS], ids=ascii)

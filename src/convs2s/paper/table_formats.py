@@ -10,21 +10,6 @@ from tabulate import SEPARATING_LINE, tabulate
 
 from convs2s.scoring.reports.layout import text_templates
 
-_LATEX = str.maketrans(
-    {
-        **{character: f"\\{character}" for character in "&%$#_{}"},
-        "\\": r"\textbackslash{}",
-        "~": r"\textasciitilde{}",
-        "`": r"\textasciigrave{}",
-        "^": r"\textasciicircum{}",
-        "|": r"\textbar{}",
-        "<": r"\textless{}",
-        ">": r"\textgreater{}",
-        "±": r"$\pm$",
-        "†": r"$\dagger$",
-    }
-)
-
 _LETTERS = 69  # how many letters fit into a column of a paper
 _NARROWEST = 14
 """Letters: a column is at least this wide, or as wide as its longest word if that is shorter.
@@ -176,7 +161,9 @@ def latex(sheet: Sheet) -> str:
     """Return the table as a LaTeX table environment that needs no package, footnotes below."""
     header, rows, notes = sheet.printed()
     templates = text_templates("convs2s.paper")
-    templates.filters["tex"] = lambda text: text.translate(_LATEX)
+    templates.filters["translate"] = lambda text, signs: text.translate(
+        str.maketrans(signs)
+    )
     return templates.get_template("table.tex.j2").render(
         above=sheet.above, header=header, rows=rows, notes=notes
     )

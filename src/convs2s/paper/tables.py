@@ -140,10 +140,7 @@ def sheet(
         headings.append(f"Left out at this scale, as {reason}: {'; '.join(named)}.")
     rows = []
     for values in table_rows(settings, name, shown):
-        contents = {}
-        for heading, value in values.items():
-            contents[heading] = value.content
-        rows.append(contents)
+        rows.append({heading: value.content for heading, value in values.items()})
     left_out_columns = ["Scale", "Lines"]
     joined = {}
     for column in printed.columns:
@@ -410,9 +407,7 @@ def _cost(settings: Settings, row_cells: Collection[Cell]) -> str:
     for task, model, run in wanted - trained:
         missing.add((settings.tasks[task].text_name, model, run))
     costs = []
-    trainings = Counter[tuple[str, str]]()
-    for text, model, _ in sorted(missing):
-        trainings[text, model] += 1
+    trainings = Counter((text, model) for text, model, _ in sorted(missing))
     for (text, model), count in trainings.items():
         hours = "hours: see preflight"
         if known := settings.costs.training(text, model):

@@ -23,7 +23,7 @@ the translations.
 import base64
 import re
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from itertools import chain
@@ -204,7 +204,7 @@ def warning_of_bleu(form: BleuForm, *references: Lines) -> str | None:
     It does so in scripts without blanks between words, unless ``form`` splits them.
     """
     metric = _ScriptBleu(form)
-    all_lines = list(chain.from_iterable(references))
+    all_lines = list(chain(*references))
     lines = list(filter(_WITHOUT_BLANKS.search, all_lines))
     words = 0
     letters = 0
@@ -241,21 +241,18 @@ def length_ratio(hypotheses: Lines, *references: Lines) -> float:
     return float(_ScriptBleu("tokenized").corpus_score(hypotheses, references).ratio)
 
 
-class SentenceBleu:
-    """BLEU of single sentences, 0 to 100, for comparing translations of the same sentence.
+def sentence_bleu(form: BleuForm) -> Callable[..., float]:
+    """Return the BLEU of single sentences, for comparing translations of the same sentence.
 
-    The score of a test set cannot be computed from these scores. Orders of n-grams without a match
-    are smoothed (sacrebleu's ``exp``). Orders of n-grams that are longer than the sentence do not
+    The result takes a sentence and one or more references, and returns a score from 0 to 100. The
+    score of a test set cannot be computed from these scores. Orders of n-grams without a match are
+    smoothed (sacrebleu's ``exp``). Orders of n-grams that are longer than the sentence do not
     count.
     """
-
-    def __init__(self, form: BleuForm) -> None:
-        """Take how the words of a sentence are found."""
-        self._metric = _ScriptBleu(form, effective_order=True)
-
-    def __call__(self, hypothesis: str, *references: str) -> float:
-        """Return the score of one sentence against one or more references."""
-        return float(self._metric.sentence_score(hypothesis, references).score)
+    metric = _ScriptBleu(form, effective_order=True)
+    return lambda sentence, *references: float(
+        metric.sentence_score(sentence, references).score
+    )
 
 
 def compare(
