@@ -92,7 +92,7 @@ def test_a_file_of_another_program_is_not_overwritten(
 HOLDER = """
 import fcntl, sys
 part = open(sys.argv[1], "ab")
-fcntl.lockf(part, fcntl.LOCK_EX)
+fcntl.flock(part, fcntl.LOCK_EX)
 print(flush=True)
 sys.stdin.read()
 """
@@ -113,7 +113,7 @@ def test_two_processes_do_not_write_one_output(refused: Refuse, tmp_path: Path) 
 def test_an_output_that_cannot_be_locked_is_no_other_process(
     refused: Refuse, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(fcntl, "lockf", without_locks)
+    monkeypatch.setattr(fcntl, "flock", without_locks)
     says(refused(), "out.part: cannot be locked (No locks available)")
 
 

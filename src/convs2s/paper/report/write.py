@@ -3,7 +3,7 @@
 import base64
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from importlib.resources import files
 from itertools import chain, groupby
 from pathlib import Path
@@ -109,8 +109,7 @@ def write_report(
         "examples": examples(entries, paths),
         "total": cost_of(trained.values()),
         "environment": environment(trained.values()),
-        "dates": sorted({entry.date for entry in entries}),
-        "revisions": sorted({entry.revision for entry in entries if entry.revision}),
+        "entries": entries,
         "as_spec": as_spec,
     }
     write_text(output, _page(content))
@@ -204,13 +203,6 @@ def _exhibit(
     written = for_readers(sheet(settings, name, shown))
     header, texts, notes = written.printed()
     filled = [heading for heading in written.filled if heading != "Scale"]
-    table = []
-    for row, texts_of_row in zip(rows, texts, strict=True):
-        # The printed text has the numbers of footnotes; the number for sorting remains.
-        values = {}
-        for heading, text in zip(header, texts_of_row, strict=True):
-            values[heading] = replace(row[heading], content=text)
-        table.append(values)
     charts: list[list[Panel]] = []
     trends: list[list[Panel]] = []
     if printed.is_by_layers:
@@ -230,7 +222,8 @@ def _exhibit(
         "above": [
             line for line in written.above[1:] if not line.startswith("STAND-IN")
         ],
-        "table": {"header": header, "rows": table, "notes": notes},
+        # The printed texts have the numbers of footnotes; the rows have numbers for sorting.
+        "table": {"header": header, "rows": rows, "texts": texts, "notes": notes},
         "every": {"header": filled, "rows": rows},
         "origins": [value.origin for row in rows for value in row.values()],
         "trend": trend_panels(settings, name, shown, is_small=True),
