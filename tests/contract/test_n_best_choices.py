@@ -8,7 +8,7 @@ import pytest
 
 from convs2s.config.decoding import DecodingSettings
 from convs2s.files.text import read_lines, write_lines
-from convs2s.scoring.bleu import sentence_bleu, tokenized_bleu
+from convs2s.scoring.bleu import corpus_bleu, sentence_bleu
 from convs2s.scoring.n_best import (
     ListedHypothesis,
     average_with,
@@ -99,7 +99,7 @@ def test_four_choices_and_their_report(tmp_path: Path) -> None:
     scores = [one["tokenized"]["score"] for one in content["bleu"].values()]
     assert list(content["bleu"]) == ["first", "model", "average", "oracle"]
     assert scores[1] < scores[0] < scores[2] < scores[3] == pytest.approx(100)
-    assert scores[2] == tokenized_bleu(average, references).score
+    assert scores[2] == corpus_bleu(average, references).score
     text = report.text.read_text("utf-8")
     assert re.search(rf"the even average of both +{scores[2]:.2f} ", text)
     assert content["lines"] == 2

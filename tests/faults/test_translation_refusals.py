@@ -16,7 +16,7 @@ from convs2s.config.decoding import DecodingSettings
 from convs2s.decoding.rescoring import PairScorer, score_groups, score_pairs
 from convs2s.decoding.streams import ArrivingBytes, ChunkTranslator, arriving
 from convs2s.decoding.translate import LineTranslator
-from convs2s.decoding.words import Form, cut_overlong
+from convs2s.decoding.words import Form, cut_overlong, most_tokens
 from convs2s.files.text import text_lines, write_lines
 from convs2s.model_file import load_model, save_model
 from convs2s.models.ensemble import Ensemble
@@ -196,7 +196,7 @@ def test_an_overlong_line_is_cut_and_said(
     capsys: pytest.CaptureFixture[str], positions: int | None, count: int, read: int
 ) -> None:
     text = "w1 " * count
-    assert cut_overlong(["w"] * count, positions, 2, text) == ["w"] * read
+    assert cut_overlong(["w"] * count, most_tokens(positions), 2, text) == ["w"] * read
     said = capsys.readouterr().err
     if read < count:
         says(

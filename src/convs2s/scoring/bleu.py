@@ -154,43 +154,22 @@ class Comparison:
         yield f"{self.signature}  ({counted})"
 
 
-def tokenized_bleu(
+def corpus_bleu(
     hypotheses: Lines,
     *references: Lines,
-    lowercase: bool = False,
-) -> Score:
-    """Return the BLEU of lines of words that are separated by ASCII's blanks, as multi-bleu.perl.
-
-    The score is not smoothed: it is 0 if no four words in a row match. It is also 0 if the
-    hypotheses have no words at all, where the script stops with a division by zero. ``lowercase``
-    is the script's option ``-lc``, which ignores the case of A to Z.
-    """
-    return bleu_in_form(hypotheses, *references, form="tokenized", lowercase=lowercase)
-
-
-def detokenized_bleu(
-    hypotheses: Lines,
-    *references: Lines,
-    lowercase: bool = False,
-) -> Score:
-    """Return the BLEU of plain text, as ``mteval-v13a.pl -c``, which also tokenizes it.
-
-    ``lowercase`` omits the option ``-c``, so that the case of A to Z is ignored.
-    """
-    return bleu_in_form(hypotheses, *references, form="13a", lowercase=lowercase)
-
-
-def bleu_in_form(
-    hypotheses: Lines,
-    *references: Lines,
-    form: BleuForm,
+    form: BleuForm = "tokenized",
     lowercase: bool = False,
 ) -> Score:
     """Return the BLEU of texts whose words are found as ``form`` says.
 
-    `tokenized_bleu` and `detokenized_bleu` are the forms ``tokenized`` and ``13a``. Others are
-    tokenizers of sacrebleu, with its scores and signatures. ``lowercase`` ignores the case of A to
-    Z.
+    - ``tokenized``: words are separated by ASCII's blanks, as in multi-bleu.perl. The score is not
+      smoothed: it is 0 if no four words in a row match. It is also 0 if the hypotheses have no
+      words at all, where the script stops with a division by zero.
+    - ``13a``: the text is plain, and tokenized as in ``mteval-v13a.pl -c``.
+    - Others are tokenizers of sacrebleu, with its scores and signatures.
+
+    ``lowercase`` ignores the case of A to Z, as the option ``-lc`` of the first script, or as the
+    second one without ``-c``.
 
     Raises:
         UserError: the tokenizer needs a package that is not installed.
@@ -295,7 +274,7 @@ def compare(
 
 
 def statistics_of(hypotheses: Lines, *references: Lines) -> Statistics:
-    """Return the statistics (lines, 6) from which `tokenized_bleu` is computed."""
+    """Return the statistics (lines, 6) from which `corpus_bleu` is computed."""
     check_lines(hypotheses, references)
     # Each row also has the totals of n-grams, which `ngram_totals` computes from the words.
     counted = _ScriptBleu("tokenized")._extract_corpus_statistics(

@@ -16,13 +16,12 @@ from convs2s.errors import UserError
 from convs2s.files.text import write_json
 from convs2s.scoring.bleu import (
     Score,
-    bleu_in_form,
     check_lines,
     chrf,
+    corpus_bleu,
     encode_statistics,
     length_ratio,
     statistics_of,
-    tokenized_bleu,
     warning_of_bleu,
 )
 from convs2s.scoring.rouge import (
@@ -273,7 +272,7 @@ def bleu_scores(
     ``tokenize``, against ``raw``, the reference as published.
     """
     return BleuScores(
-        tokenized_bleu(words, tokenized), bleu_in_form(text, raw, form=tokenize)
+        corpus_bleu(words, tokenized), corpus_bleu(text, raw, form=tokenize)
     )
 
 

@@ -18,11 +18,10 @@ from convs2s.files.text import read_lines, write_json, write_lines
 from convs2s.scoring.bleu import (
     Lines,
     Score,
-    bleu_in_form,
     check_lines,
+    corpus_bleu,
     length_ratio,
     sentence_bleu,
-    tokenized_bleu,
 )
 from convs2s.scoring.evaluation import bleu_scores
 from convs2s.scoring.n_best import (
@@ -89,8 +88,8 @@ def first_and_oracle(
             # Of texts with equal BLEU, max returns the first, which has the highest score.
             best.append(max(texts, key=lambda text: bleu(text, *expected)))
     check_lines(first, references, name, files)
-    best_bleu = bleu_in_form(best, *references, form=form)
-    if best_bleu.score < bleu_in_form(first, *references, form=form).score:
+    best_bleu = corpus_bleu(best, *references, form=form)
+    if best_bleu.score < corpus_bleu(first, *references, form=form).score:
         best = first
     return first, best
 
@@ -215,8 +214,8 @@ def curve(
         plain = [restore(line) for line in words]
         point = TunedPoint(
             length_penalty=alpha,
-            tokenized=tokenized_bleu(words, tokenized),
-            detokenized=bleu_in_form(plain, raw, form=tokenize),
+            tokenized=corpus_bleu(words, tokenized),
+            detokenized=corpus_bleu(plain, raw, form=tokenize),
             length_ratio=length_ratio(words, tokenized),
         )
         points.append(point)
