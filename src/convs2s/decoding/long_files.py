@@ -235,11 +235,11 @@ class GrowingOutput:
         except (OSError, ValidationError):
             reason = "its state cannot be read"
         else:
-            differing = []
-            # Each name of either identity, once.
-            for name in {**state.identity, **self._identity}:
-                if state.identity.get(name) != self._identity.get(name):
-                    differing.append(name)
+            differing = [
+                name
+                for name in {**state.identity, **self._identity}
+                if state.identity.get(name) != self._identity.get(name)
+            ]
             if differing:
                 reason = f"it differs from this command in {' and '.join(differing)}"
             elif size < state.bytes:

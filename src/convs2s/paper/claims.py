@@ -286,10 +286,11 @@ def printed_claims(
     rows = []
     for claim in judged:
         counts = Counter(finding.verdict for finding in claim.findings)
-        counted = []
-        for verdict in get_args(Verdict):
-            if counts[verdict]:
-                counted.append(f"{counts[verdict]} {verdict}")
+        counted = [
+            f"{counts[verdict]} {verdict}"
+            for verdict in get_args(Verdict)
+            if counts[verdict]
+        ]
         decisive = claim.decisive
         rows.append(
             {

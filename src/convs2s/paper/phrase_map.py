@@ -100,17 +100,9 @@ def _panel(shown: PhraseMap) -> Panel:
         label = f"{number}  {state.phrase}"
         if state.unknown:
             label += f" ({state.unknown} unknown)"
+        row = {"phrase": label, "number": number, "x": state.x, "y": state.y}
         # Whether the number is above (0) or below (1) the point.
-        side = state.meaning % 2
-        rows.append(
-            {
-                "phrase": label,
-                "number": number,
-                "x": state.x,
-                "y": state.y,
-                "side": side,
-            }
-        )
+        rows.append({**row, "side": state.meaning % 2})
     first, second = (f"{100 * share:.0f}%" for share in shown.explained)
     return described(
         "phrase_map",

@@ -88,12 +88,10 @@ class Training:
             machine: TrainingMachine = epoch.machine or self.manifest
             if not epoch.tokens_per_second or "workers" not in machine:
                 continue
-            hours = epoch.tokens / epoch.tokens_per_second / SECONDS_PER_HOUR
-            device_hours = hours * _devices(machine)
-            if "gpu" in machine:
-                timed.append((epoch.tokens, Hours(gpus=device_hours)))
-            else:
-                timed.append((epoch.tokens, Hours(cores=device_hours)))
+            seconds = epoch.tokens / epoch.tokens_per_second
+            occupied = Hours(gpus=1) if "gpu" in machine else Hours(cores=1)
+            device_hours = seconds / SECONDS_PER_HOUR * _devices(machine)
+            timed.append((epoch.tokens, occupied * device_hours))
         return timed
 
     @property

@@ -74,11 +74,9 @@ def compare_models(
             signature = runs[run].pop("signature")  # the same for all runs
         bleu[kind] = {
             "signature": signature,
-            "baseline": mean_and_deviation(
-                [each.baseline.score for each in comparisons]
-            ),
-            "system": mean_and_deviation([each.system.score for each in comparisons]),
-            "difference": mean_and_deviation([each.difference for each in comparisons]),
+            "baseline": mean_and_deviation(each.baseline.score for each in comparisons),
+            "system": mean_and_deviation(each.system.score for each in comparisons),
+            "difference": mean_and_deviation(each.difference for each in comparisons),
             "runs": runs,
         }
     report.write(

@@ -3,7 +3,7 @@
 The paper's scores are averages over three runs (section 4.3).
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import fmean, stdev
@@ -75,8 +75,9 @@ def read_evaluation(evaluation_class: type[E], path: Path) -> E:
     return read_checked(path, evaluation_class, problem)
 
 
-def mean_and_deviation(values: Sequence[float]) -> Mean:
+def mean_and_deviation(values: Iterable[float]) -> Mean:
     """Return the mean and, if there are several values, their sample standard deviation."""
+    values = list(values)
     return Mean(fmean(values), stdev(values) if len(values) > 1 else None)
 
 
@@ -110,7 +111,7 @@ def _averaged(trees: Sequence[Any]) -> object:
     if not isinstance(first, dict):
         return asdict(mean_and_deviation(trees))
     if "signature" in first:
-        mean = mean_and_deviation([tree["score"] for tree in trees])
+        mean = mean_and_deviation(tree["score"] for tree in trees)
         return {**asdict(mean), "signature": first["signature"]}
     averaged = {}
     for name in first:

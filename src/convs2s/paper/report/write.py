@@ -245,11 +245,10 @@ def trainings(entries: Iterable[LedgerEntry], present: Collection[Path]) -> Trai
     for entry in sorted(entries, key=lambda entry: entry.origin is None):
         for training in entry.trainings:
             folders[training] = Path(entry.file).parent.with_name(training[-1])
+    is_present = present.__contains__
     trained = {}
-    for names in sorted(folders):
-        trained[names] = read_training(
-            *names, folders[names], lambda path: path in present
-        )
+    for names, folder in sorted(folders.items()):
+        trained[names] = read_training(*names, folder, is_present)
     return trained
 
 
