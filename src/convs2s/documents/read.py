@@ -111,7 +111,7 @@ def _read(
     if suffix in (".po", ".pot"):
         from convs2s.documents.po import Catalogue
 
-        with failures_of_file(str(path), "not a catalogue of gettext"):
+        with failures_of_file(path, "not a catalogue of gettext"):
             return Catalogue(text)
     return _TEXTS[suffix](text)
 

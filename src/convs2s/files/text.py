@@ -195,7 +195,7 @@ def read_json(path: str | Path) -> object:
     Raises:
         UserError: the file cannot be read, or it is not JSON. The message gives the position.
     """
-    with failures_of_file(str(path), "not JSON"), open_input(path) as stream:
+    with failures_of_file(path, "not JSON"), open_input(path) as stream:
         return json.loads(stream.read())
 
 
@@ -206,7 +206,7 @@ def read_checked(path: str | Path, kind: type[T], problem: str) -> T:
         UserError: the file cannot be read, or its content is of another kind. The message begins
             with the file and ``problem``.
     """
-    with failures_of_file(str(path), problem), open_input(path) as stream:
+    with failures_of_file(path, problem), open_input(path) as stream:
         return TypeAdapter(kind).validate_json(stream.read())
 
 

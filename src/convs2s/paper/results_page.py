@@ -72,9 +72,8 @@ def write_results_page(
         if name in written:
             short.append(_with_value(written[name], "Metric", {"Notes"}))
     short.append(_with_value(claims, "Verdict", {"Claim", "Source", "Comparisons"}))
-    printed_short = list(_without_repetition(short))
-    headlines = printed_short[:-1]
-    verdicts = printed_short[-1]  # the claims are the last of the short tables
+    # The claims are the last of the short tables.
+    *headlines, verdicts = _without_repetition(short)
     parts = [
         f"# Results at scale {settings.options.scale}\n",
         f"Made by `convs2s results` from `{ledger}` ([ledger.md](ledger.md)), which has "

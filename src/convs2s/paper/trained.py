@@ -156,7 +156,7 @@ def measure_training_speed(
     # Name of a machine in the signature -> the machine.
     machines: dict[str, TrainingMachine] = {}
     epochs_on: dict[str, list[EpochRecord]] = {}  # name of a machine -> its epochs
-    with failures_of_file(str(training), _NO_RECORD):
+    with failures_of_file(training, _NO_RECORD):
         for epoch in epochs:
             machine = epoch.machine or record["manifest"]
             name = (

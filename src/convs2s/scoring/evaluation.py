@@ -62,18 +62,9 @@ class BleuScores:
 class BleuEvaluation:
     """The content of the JSON file with one run's scores on one test set: BLEU, chrF, length ratio.
 
-    ``AVERAGED`` lists the fields of which a summary of several runs has the means. ``SHARED`` lists
-    the fields that are equal in all runs.
+    ``SHARED`` lists the fields that are equal in all runs.
     """
 
-    AVERAGED: ClassVar = (
-        "bleu",
-        "chrf",
-        "length_ratio",
-        "before_replacement",
-        "unknown_words",
-        "further",
-    )
     SHARED: ClassVar = ("lines",)
 
     test_set: str
@@ -116,15 +107,9 @@ class LeadBaseline:
 class RougeEvaluation:
     """The content of the JSON file with one run's ROUGE on one test set.
 
-    ``AVERAGED`` and ``SHARED`` are as in `BleuEvaluation`.
+    ``SHARED`` is as in `BleuEvaluation`.
     """
 
-    AVERAGED: ClassVar = (
-        "rouge",
-        "length_ratio",
-        "before_replacement",
-        "unknown_words",
-    )
     SHARED: ClassVar = ("lines", "references", "measure", "lead")
 
     test_set: str
