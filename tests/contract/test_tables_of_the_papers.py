@@ -232,11 +232,11 @@ def test_what_is_not_run_says_how_to_and_what_it_takes(paper: Settings) -> None:
     ours = frame[frame["BLEU (ours)"] == "not run"]
     seeds = "results/wmt16_en_ro/models/wmt16_en_ro/seed{1,2,3}/newstest2016.beam5.bleu.json"
     assert ours["Command"].iloc[1] == f"snakemake {seeds} --config scale=paper"
-    assert ours["Cost"].iloc[2] == "3 trainings, 1,332.0 GPU-hours"
+    assert ours["Cost"].iloc[2] == "3 trainings, 1,332.0 of the papers' GPU-hours"
     assert set(ours[["Runs", "Test set", "Metric", "Processor"]].values.flat) == {""}
     ensembles = table(paper, "table2", []).iloc[2]
     assert "/ensemble8/newstest2014_filtered.beam5_en_de" in ensembles["Command"]
-    assert ensembles["Cost"] == "8 trainings, 3,552.0 GPU-hours"
+    assert ensembles["Cost"] == "8 trainings, 3,552.0 of the papers' GPU-hours"
     assert "speed" not in table(paper, "figure3", [])
 
 
@@ -247,7 +247,7 @@ def test_the_command_names_what_is_missing_alone(
     frames = [table(paper, "table1", seeds[:count]).iloc[1] for count in (1, 3)]
     found = [tuple(row[["BLEU (difference)", "Runs", "Cost"]]) for row in frames]
     assert found == [
-        ("+1.05", "1 of 3", "2 trainings, 360.0 GPU-hours"),
+        ("+1.05", "1 of 3", "2 trainings, 360.0 of the papers' GPU-hours"),
         ("+1.05", "3 of 3", ""),
     ]
     assert "/seed{2,3}/newstest2016.beam5.bleu.json" in frames[0]["Command"]

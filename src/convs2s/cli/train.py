@@ -352,7 +352,7 @@ def _kernels(arguments: Namespace) -> None:
             "be measured"
         )
     chosen = choice.fastest_kernel(products)
-    print(f"{'training in fp32':24} GFLOP/s")
-    for kernel, rate in choice.training_rates(products).items():
-        mark = "   chosen" if kernel == chosen else ""
-        print(f"{kernel:24} {rate / 1e9:7.0f}{mark}")
+    print(f"{'training':24} GFLOP/s")
+    for name, rate in choice.training_rates(products, with_bf16=True).items():
+        mark = "   chosen for fp32" if name == chosen else ""
+        print(f"{name:24} {rate / 1e9:7.0f}{mark}")

@@ -71,7 +71,8 @@ def write_results_page(
     for name in ("table1", "table2"):
         if name in written:
             short.append(_with_value(written[name], "Metric", {"Notes"}))
-    short.append(_with_value(claims, "Verdict", {"Claim", "Source", "Comparisons"}))
+    in_short = ["Claim", "Source", "Comparisons"]
+    short.append(replace(claims, left_out=[*claims.left_out, *in_short]))
     # The claims are the last of the short tables.
     *headlines, verdicts = _without_repetition(short)
     parts = [

@@ -389,9 +389,9 @@ def _command(row_cells: Iterable[Cell], scale: str) -> str:
 def _cost(settings: Settings, row_cells: Collection[Cell]) -> str:
     """Return a text with the number and the hours of the trainings that a row's missing runs need.
 
-    The hours are those of config/costs.yaml. A training is left out if any number of the row was
-    computed from it here, because its model then exists. A number from the published ledger does
-    not count, because the ledger has no models.
+    The hours are those of the papers (config/costs.yaml). A training is left out if any number of
+    the row was computed from it here, because its model then exists. A number from the published
+    ledger does not count, because the ledger has no models.
     """
     trained: set[tuple[str, str, str]] = set()  # task, model, run
     wanted: set[tuple[str, str, str]] = set()
@@ -411,6 +411,6 @@ def _cost(settings: Settings, row_cells: Collection[Cell]) -> str:
     for (text, model), count in trainings.items():
         hours = "hours: see preflight"
         if known := settings.costs.training(text, model):
-            hours = f"{count * known.hours:,.1f} {known.device}-hours"
+            hours = f"{count * known.hours:,.1f} of the papers' GPU-hours"
         costs.append(f"{count} training{'s' if count > 1 else ''}, {hours}")
     return "; ".join(costs)
