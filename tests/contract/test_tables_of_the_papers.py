@@ -286,10 +286,21 @@ def test_a_failed_run_says_why(paper: Settings, romanian: Cell, there: int) -> N
     )
 
 
-def test_a_printed_table_has_the_values_and_their_footnotes(paper: Settings) -> None:
+@pytest.mark.parametrize(
+    ("overlap", "mark", "note"),
+    [
+        (None, "", ""),
+        ({"pairs": 500, "both": 0, "source": 0, "target": 0}, "", ""),
+        ({"pairs": 500, "both": 4, "source": 9, "target": 4}, ", 3", "4 of 500 pairs"),
+        ({"pairs": 500, "both": 0, "source": 0, "target": 1}, ", 3", "0 of 500 pairs"),
+    ],
+)
+def test_a_printed_table_has_the_values_and_their_footnotes(
+    paper: Settings, overlap: dict[str, int] | None, mark: str, note: str
+) -> None:
     measured = cells(paper, "table4")
     found = [
-        write(path, bleu(after=30.0, before=20.0 + seed))
+        write(path, bleu(after=30.0, before=20.0 + seed) | {"overlap": overlap})
         for seed, path in enumerate(measured[1].paths)
     ]
     output = Path("table4.md")
@@ -297,7 +308,9 @@ def test_a_printed_table_has_the_values_and_their_footnotes(paper: Settings) -> 
     write_table(paper, "table4", cells=measured, outputs=[output], **given)
     markdown = output.read_text("utf-8")
     row = "| 6.64 | not run | 21.7 | 21.0 ± 1.0 (-0.7) | 0.980 ± 0.000 |"
-    assert f"| ConvS2S [1, 2] {row}" in markdown
+    assert f"| ConvS2S [1, 2{mark}] {row}" in markdown
+    assert ("are also in the training text;" in markdown) == bool(note)
+    assert note in markdown
     shared = (
         "Unless a footnote says otherwise: runs: 3 of 3; test set: wmt14_en_de_word "
     )

@@ -329,6 +329,7 @@ def _provenance_of(cell: Cell) -> dict[str, str]:
     processors = []
     origins = []
     days = []
+    notes = [f"{run} {why}" for run, why in cell.failures.items()]
     lines = None
     for entry in entries:
         # Both scores of an n-best list depend only on the list, not on the model that rescores it.
@@ -341,6 +342,8 @@ def _provenance_of(cell: Cell) -> dict[str, str]:
         if lines is None:
             lines = entry.lines
         days.append(entry.date)
+        if entry.overlap is not None:
+            notes.append(entry.overlap.note())
     test_set = ""
     if cell.testset:
         counted = "" if lines is None else f" ({lines:,} lines)"
@@ -360,7 +363,7 @@ def _provenance_of(cell: Cell) -> dict[str, str]:
         "Processor": "; ".join(dict.fromkeys(filter(None, processors))),
         "Date": first_day if first_day == last_day else f"{first_day} to {last_day}",
         "Origin": ", ".join(dict.fromkeys(filter(None, origins))),
-        "Notes": "; ".join(f"{run} {why}" for run, why in cell.failures.items()),
+        "Notes": "; ".join(dict.fromkeys(filter(None, notes))),
     }
 
 

@@ -89,10 +89,8 @@ def _summary(runs: Mapping[str, Evaluation]) -> dict[str, object]:
     first = next(iter(runs.values()))
     summary: dict[str, Any] = {name: getattr(first, name) for name in first.SHARED}
     trees = [asdict(evaluation) for evaluation in runs.values()]
-    # Of all others that are numbers, the mean.
-    for name in trees[0]:
-        if name not in {*first.SHARED, "test_set", "manifest", "sentences"}:
-            summary[name] = _averaged([tree[name] for tree in trees])
+    for name in first.AVERAGED:
+        summary[name] = _averaged([tree[name] for tree in trees])
     if isinstance(first, RougeEvaluation):
         summary["difference"] = {}
         for kind, parts in first.lead.rouge.items():
