@@ -168,7 +168,7 @@ def add_oracle(command: ArgumentParser) -> Run:
 
 
 def _score_oracle(arguments: Namespace) -> None:
-    from convs2s.scoring.bleu import bleu_in_form
+    from convs2s.scoring.bleu import corpus_bleu
     from convs2s.scoring.reranking import first_and_oracle
 
     references, names = read_references(arguments)
@@ -183,6 +183,6 @@ def _score_oracle(arguments: Namespace) -> None:
     )
     # `choices` are the texts of the first hypotheses, then those of the oracle.
     for name, texts in zip(("first of the list", "oracle"), choices, strict=True):
-        score = bleu_in_form(texts, *references, form=arguments.form)
+        score = corpus_bleu(texts, *references, form=arguments.form)
         shown = f"BLEU = {score}  {name}  {score.signature}"
         print(f"{shown}  ({names}, {len(texts)} lines)")

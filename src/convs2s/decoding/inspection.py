@@ -155,16 +155,13 @@ def final_states(model: Path, lines: Sequence[str]) -> FinalStates:
     network, description = load_model(model)
     split = Splitter(description, description.languages["source"], "raw")
     vocabulary, _ = description.vocabularies()
-    tokens = []
+    tokens = list(map(split, lines))
     unknown = []
-    rows = []
-    for line in lines:
-        row = split(line)
-        tokens.append(row)
+    for row in tokens:
         unknown.append([token for token in row if token not in vocabulary])
-        rows.append(vocabulary.encode(row))
+    rows = pad(list(map(vocabulary.encode, tokens)))
     with torch.inference_mode():
-        states = network.final_state(torch.from_numpy(pad(rows)))
+        states = network.final_state(torch.from_numpy(rows))
     if states is None:
         raise UserError(
             f"{model}: its encoder has no final state of a fixed size; name a model of kind lstm"

@@ -170,7 +170,8 @@ class LineTranslator:
         self._set_search(settings)
         self.source, self.target = description.vocabularies()
         form: Form = "tokens" if pretokenized else "raw"
-        self._split = Splitter(description, description.languages["source"], form)
+        # Returns the tokens of a line, however many they are.
+        self.tokens = Splitter(description, description.languages["source"], form)
         self._target_side = Preparation(
             description.preparation, description.languages["target"]
         )
@@ -332,18 +333,13 @@ class LineTranslator:
         """The maximum number of tokens in a line, without ``</s>``."""
         return most_tokens(self.ensemble.positions("source"))
 
-    def tokens(self, text: str) -> list[str]:
-        """Return the tokens of a line, however many they are."""
-        return self._split(text)
-
     def prepare(self, text: str, number: int) -> list[str]:
         """Return the tokens that the model reads for a line.
 
         If the line is longer than the model can read, it is cut, with a warning that gives its
         ``number``.
         """
-        positions = self.ensemble.positions("source")
-        return cut_overlong(self.tokens(text), positions, number, text)
+        return cut_overlong(self.tokens(text), self.most_tokens, number, text)
 
     def search(
         self, tokens: Sequence[Sequence[str]], stopped: Stop

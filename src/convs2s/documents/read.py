@@ -2,7 +2,7 @@
 
 import codecs
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Protocol
 
@@ -45,7 +45,7 @@ class Document(Protocol):
 
     texts: list[str]
 
-    def translated(self, translations: Sequence[str]) -> bytes:
+    def translated(self, translations: Iterable[str]) -> bytes:
         """Return the document with the translations of its texts in their places."""
 
 
@@ -65,7 +65,7 @@ class _Encoded:
         self._errors = errors
         self.texts = document.texts
 
-    def translated(self, translations: Sequence[str]) -> bytes:
+    def translated(self, translations: Iterable[str]) -> bytes:
         text = self._mark + self._document.translated(translations)
         return text.encode(self._encoding, self._errors)
 
@@ -125,7 +125,7 @@ def _read(
     if suffix in (".po", ".pot"):
         from convs2s.documents.po import Catalogue
 
-        with failures_of_file(str(path), "not a catalogue of gettext"):
+        with failures_of_file(path, "not a catalogue of gettext"):
             return Catalogue(text)
     return _TEXTS[suffix](text)
 

@@ -46,9 +46,10 @@ def example_of(
     attention = translator.attention(translation).as_json()
     # The signature has no words of the sentence: a ledger refuses a text that a page could read as
     # markup.
-    source = f"{len(translation.source_tokens)} tokens of source"
-    target = f"{len(translation.tokens)} of translation"
-    signature = f"{source} and {target}, {header['model']} {header['run']}"
+    signature = (
+        f"{len(translation.source_tokens)} tokens of source and {len(translation.tokens)} of "
+        f"translation, {header['model']} {header['run']}"
+    )
     return ExampleAttention(
         **header,
         stand_in=stand_in,

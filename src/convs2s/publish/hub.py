@@ -150,10 +150,13 @@ def _front_matter(
     for decoding, evaluation in scored(model):
         scores = []
         for name, score in evaluation.scores().items():
-            metrics.append(_metric(name))
+            # "bleurt" comes before "bleu", which is a part of it.
+            known = ("bleurt", "bleu", "chrf", "rouge", "comet")
+            metric = next((word for word in known if word in name.lower()), name)
+            metrics.append(metric)
             scores.append(
                 {
-                    "type": _metric(name),
+                    "type": metric,
                     "name": f"{name}, {decoding}",
                     "value": round(score.score, 2),
                     "args": {"signature": score.signature},
@@ -175,13 +178,6 @@ def _front_matter(
         fields["metrics"] = list(dict.fromkeys(metrics))
         fields["model-index"] = [{"name": description.task, "results": results}]
     return fields
-
-
-def _metric(name: str) -> str:
-    """Return the Hub's name of a metric from the name that reports print."""
-    # "bleurt" comes before "bleu", which is a part of it.
-    known = ("bleurt", "bleu", "chrf", "rouge", "comet")
-    return next((metric for metric in known if metric in name.lower()), name)
 
 
 def pull(

@@ -112,7 +112,7 @@ def application(
         translator.translate([], **search.model_dump(exclude=OF_A_MODEL))
     handlers = _Handlers(models, search, settings, connections)
     app = Starlette(
-        routes=handlers.routes(),
+        routes=list(map(handlers.route, handlers.answers)),
         lifespan=handlers.translating,
         exception_handlers={HTTPException: handlers.unrouted},
     )
@@ -123,35 +123,32 @@ def application(
             allow_methods=["GET", "POST"],
             allow_headers=["Content-Type"],
         )
-    app.add_middleware(_OneFraming)
+    app.add_middleware(_with_one_framing)
     return app
 
 
-class _OneFraming:
-    """Refuses a request that states the end of its body in two ways, and closes the connection.
+def _with_one_framing(app: ASGIApp) -> ASGIApp:
+    """Refuse a request that states the end of its body in two ways, and close the connection.
 
     A proxy may take the other way, and then what follows for another request (request smuggling,
     RFC 9112, section 6.3).
     """
 
-    def __init__(self, app: ASGIApp) -> None:
-        self._app = app
+    async def checked(scope: Scope, receive: Receive, send: Send) -> None:
+        names = {name for name, _ in scope.get("headers", ())}
+        answer = app
+        if b"transfer-encoding" in names and (
+            b"content-length" in names or scope["http_version"] == "1.0"
+        ):
+            answer = _fault(
+                400,
+                "request: Transfer-Encoding with Content-Length, or in HTTP/1.0: state only "
+                "Content-Length",
+                {**HEADERS, "Connection": "close"},
+            )
+        await answer(scope, receive, send)
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        app = self._app
-        if scope["type"] == "http":
-            names = {name for name, _ in scope["headers"]}
-            is_chunked = b"transfer-encoding" in names
-            if is_chunked and (
-                b"content-length" in names or scope["http_version"] == "1.0"
-            ):
-                app = _fault(
-                    400,
-                    "request: Transfer-Encoding with Content-Length, or in HTTP/1.0: state only "
-                    "Content-Length",
-                    {**HEADERS, "Connection": "close"},
-                )
-        await app(scope, receive, send)
+    return checked
 
 
 class _Handlers:
@@ -191,7 +188,7 @@ class _Handlers:
         )
         waiting.set_function(lambda: self._batches.waiting)
         # For each path, its constant answer or the function that answers.
-        self._handlers: dict[str, Response | Handler] = {
+        self.answers: dict[str, Response | Handler] = {
             "/": server_page(models, search, settings),
             "/openapi.json": Response(
                 asset("openapi.json"), media_type="application/json"
@@ -215,16 +212,12 @@ class _Handlers:
         await asyncio.wait([running])
         self._reader.shutdown(wait=False)
 
-    def routes(self) -> list[Route]:
-        """Return the routes: each path with its method and its handler."""
-        return [self._route(path, handler) for path, handler in self._handlers.items()]
-
-    def _route(self, path: str, handler: Response | Handler) -> Route:
-        """Return a route that counts its answers and their times in the metrics."""
+    def route(self, path: str) -> Route:
+        """Return the route of a path, which counts its answers and their times in the metrics."""
 
         async def counted(request: Request) -> Response:
             started = time.monotonic()
-            response = await self._answer(request, handler)
+            response = await self._answer(request, self.answers[path])
             response.headers.update(HEADERS)
             self._seconds.labels(path).inc(time.monotonic() - started)
             self._requests.labels(path, response.status_code).inc()
@@ -299,7 +292,7 @@ class _Handlers:
         """
         assert isinstance(error, HTTPException)
         path = request.scope["path"]
-        if path in self._handlers:
+        if path in self.answers:
             self._requests.labels(path, error.status_code).inc()
         headers = {**HEADERS, **(error.headers or {})}
         return _fault(error.status_code, error.detail, headers)

@@ -133,7 +133,7 @@ class _Lines:
     def __init__(self, text: str) -> None:
         self.texts = text.split("\n")
 
-    def translated(self, translations: Sequence[str]) -> str:
+    def translated(self, translations: Iterable[str]) -> str:
         return "\n".join(translations)
 
 
