@@ -7,7 +7,7 @@ import hashlib
 import json
 import runpy
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,10 +22,10 @@ from convs2s.config.options import Options
 from convs2s.download import transfer
 from convs2s.download.download import download_file
 from convs2s.paper.ledger import published_file
+from tests.faults.downloads import BODY, OTHER
+from tests.faults.loopback import LoopbackServer, Served
 from tests.support.archives import make_archive, noise
-from tests.support.downloads import BODY, OTHER
 from tests.support.jobs import Params
-from tests.support.loopback import LoopbackServer, Served
 from tests.support.processes import wait_for
 from tests.support.refusals import refusal, says
 
@@ -102,11 +102,16 @@ class Download:
 
 
 @pytest.fixture
-def download(server: LoopbackServer, tmp_path: Path) -> Download:
-    """A download from a server that serves the file."""
+def download(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Download]:
+    """A download, without any proxy, from a server that serves the file."""
+    for name in ("http_proxy", "https_proxy", "all_proxy"):
+        monkeypatch.delenv(name, raising=False)
+        monkeypatch.delenv(name.upper(), raising=False)
+    server = LoopbackServer()
     one = Download(server, tmp_path)
     one.url = one.serve()
-    return one
+    yield one
+    server.close()
 
 
 @pytest.mark.parametrize(

@@ -19,8 +19,8 @@ from convs2s.text.bpe import Bpe, join, read_codes
 from convs2s.text.preparation import Preparation
 from convs2s.training.run import train
 from fairseq_task import prepare_fairseq_task
+from tests.reference.fairseq import PERPLEXITY
 from tests.support import tiny
-from tests.support.fairseq import PERPLEXITY
 from tests.support.golden import DATA, golden_lines
 from tests.support.trained import TRAINED
 from workloads import FAIRSEQ
