@@ -273,7 +273,8 @@ def test_all_formats_say_the_same(demo: Settings, tmp_path: Path) -> None:
     text = outputs[0].read_text("utf-8")
     assert "**STAND-IN DATA: generated sentences" in text
     assert re.search(
-        r"\| held \| \+0\.60 \| \+0\.\d+ to \+0\.\d+ \| 1 held, 1 not run \|", text
+        r"\| held \| \+0\.60 \| \+0\.\d+ to \+0\.\d+ \| 0\.\d\d \| 1 held, 1 not run \|",
+        text,
     )
     assert all(f"| {name} |" in text for name in demo.claims)
     frame = pd.read_csv(outputs[1], keep_default_na=False)

@@ -9,6 +9,7 @@ from convs2s.config import identity
 from convs2s.config.architecture import (
     ConvS2SArchitecture,
     LstmArchitecture,
+    RnnArchitecture,
     VocabularySelection,
 )
 from convs2s.config.corpus import Titles
@@ -60,6 +61,13 @@ LstmArchitecture:
   dropout: 0.0
   initialization: 0.08
   reverse_source: true
+RnnArchitecture:
+  cell: gru
+  attention: bahdanau
+  layers: 1
+  cells: 1000
+  embedding: 620
+  dropout: 0.0
 DecodingSettings:
   beam: 5
   length_penalty: 1.0
@@ -108,6 +116,7 @@ OF_NO_RESULT = (
         ConvS2SArchitecture,
         VocabularySelection,
         LstmArchitecture,
+        RnnArchitecture,
         DecodingSettings,
         Task,
         Titles,

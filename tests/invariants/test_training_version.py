@@ -59,6 +59,12 @@ CURVES: list[tuple[dict[str, Any], dict[str, Any], list[float]]] = [
         },
         [2.605284247511165, 2.5306665975517078, 2.5356482151962836, 2.5228143363324054],
     ),
+    # That of a recurrent network with attention.
+    (
+        {"kind": "rnn", "cells": 16, "embedding": 16, "dropout": 0.2},
+        {"optimizer": "adam", "learning_rate": 0.01, "batch": SENTENCES},
+        [2.6324102538919716, 2.568313031898481, 2.5133539920710866, 2.482988020495425],
+    ),
 ]
 """The network, its recipe, and training and validation loss of each of two epochs."""
 

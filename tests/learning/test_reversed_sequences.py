@@ -39,6 +39,7 @@ CONVS2S = {
     "dropout": 0.0,
     "positions": {"maximum": 32},
 }
+RNN = {"kind": "rnn", "cells": 64, "embedding": 64}
 LSTM = {"kind": "lstm", "layers": 1, "cells": 192, "embedding": 64}
 
 
@@ -86,6 +87,15 @@ def exactly_reversed(
 def test_convs2s_learns_to_reverse(tmp_path: Path, kernel: Kernel) -> None:
     # Of the 3,000 updates that it may take, it needs fewer than half.
     assert exactly_reversed(tmp_path, CONVS2S, updates=1200, products=kernel) >= 0.99
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("attention", ["bahdanau", "luong"])
+def test_a_recurrent_network_with_attention_learns_to_reverse(
+    tmp_path: Path, attention: str
+) -> None:
+    attending = {**RNN, "attention": attention}
+    assert exactly_reversed(tmp_path, attending, updates=1200) >= 0.99
 
 
 @pytest.mark.slow

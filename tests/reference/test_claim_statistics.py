@@ -18,6 +18,7 @@ from tests.support.claims import (
     BEFORE,
     NO_SOURCE,
     NO_TARGET,
+    NONE,
     better,
     entries,
     finding,
@@ -63,7 +64,38 @@ def test_seeds_of_two_models_by_welchs_test(
         stats.ttest_ind(np.add(base, bound), other, equal_var=False).pvalue
         for bound in bounds
     ]
-    assert result.p == pytest.approx(max(p_values))
+    p = max(p_values)
+    if "within" in stated and abs(float(result.value or 0.0)) < stated["within"]:
+        p /= 2  # of two one-sided tests
+    assert result.p == pytest.approx(p)
+
+
+def test_networks_that_were_trained_alike_share_their_variance(demo: Settings) -> None:
+
+    def alike(row: str, scores: list[float]) -> list[LedgerEntry]:
+        trained: Any = {"architecture": {"kind": row}, "training": {"optimizer": "adam"}}
+        made = entries(demo, row, scores)
+        return [replace(one, inputs={**one.inputs, "trained": trained}) for one in made]
+
+    scores = {
+        BASE: [21.0, 21.2, 21.4],
+        NO_SOURCE: [20.7, 20.8, 20.9],
+        NO_TARGET: [22.0, 22.3, 22.6],
+    }
+    found = [alike(row, of_row) for row, of_row in scores.items()]
+    result = finding(demo, better(BASE, NO_SOURCE), *found)
+    # Three networks of three runs: six degrees of freedom.
+    error = np.sqrt(np.mean([np.var(one, ddof=1) for one in scores.values()]) * 2 / 3)
+    assert result.p == pytest.approx(2 * stats.t.sf(0.4 / error, 6))
+    expected = error * (stats.t.ppf(0.975, 6) + stats.t.ppf(0.8, 6))
+    assert result.detectable == pytest.approx(expected)
+    equal = stats.levene(*scores.values()).pvalue
+    assert f"variance of 3 networks pooled (Levene p = {equal:.2f})" in str(result.test)
+    # Two are too few, and variances that differ are not pooled.
+    assert "pooled" not in str(finding(demo, better(BASE, NO_SOURCE), *found[:2]).test)
+    wild = alike(NONE, [0.0, 2.0, 40.0, 44.0])
+    result = finding(demo, better(BASE, NO_SOURCE), *found, wild)
+    assert "pooled" not in str(result.test)
 
 
 def test_of_the_same_models_the_differences_count(demo: Settings) -> None:
@@ -208,6 +240,20 @@ def test_two_rows_the_other_way_about_refute_a_trend(demo: Settings) -> None:
     welch = stats.ttest_ind([27.9, 28.0, 28.1], [17.9, 18.0, 18.1], equal_var=False)
     # Of ten pairs; Holm's method leaves the larger p of two.
     assert result.p_reversal == pytest.approx(10 * welch.pvalue)
+
+
+def test_nested_rows_alone_refute_a_trend(demo: Settings) -> None:
+    """Layer 5 alone is better than layers 1 and 2, which have no part of each other."""
+    heights = {"5": 30.0, "1, 2": 28.0, "1, 2, 3": 40.0, "1": 10.0}
+    x = {row: float(len(row.split(", "))) for row in heights}
+    stated = {"table": "table5", "x": x, "per": "layer"}
+    found = [
+        entries(demo, row, [height - 0.1, height, height + 0.1], table="table5")
+        for row, height in heights.items()
+    ]
+    assert finding(demo, {"trends": [stated]}, *found).verdict == "not held"
+    nested = finding(demo, {"trends": [{**stated, "nested": True}]}, *found)
+    assert (nested.verdict, nested.tests) == ("held", 4)
 
 
 def with_sentences(
@@ -365,19 +411,23 @@ def test_a_verdict_does_not_depend_on_the_draws(
         assert (tested.note is not None) == (error > 0.0006)
 
 
-def test_p_is_corrected_for_the_tests_of_a_claim() -> None:
+def test_p_is_corrected_where_one_test_of_a_claim_may_refute_it() -> None:
     """Of three one alone is small enough; a reversal counts as a test too."""
-    tested = [Finding("", "held", p=p) for p in (0.01, 0.03, 0.04)]
+    tested = [Finding("", "not held", p=p) for p in (0.01, 0.03, 0.04)]
     correct(tested)
     assert [each.p_holm for each in tested] == pytest.approx([0.03, 0.06, 0.06])
-    assert [each.verdict for each in tested] == ["held", "undecided", "undecided"]
+    assert [each.verdict for each in tested] == ["not held", "undecided", "undecided"]
+    # All must hold for a claim to hold: none needs a correction.
+    holding = [Finding("", "held", p=p) for p in (0.01, 0.03, 0.06)]
+    correct(holding)
+    assert [each.verdict for each in holding] == ["held", "held", "undecided"]
     reversed_one = Finding("", "held", p=0.01, p_reversal=0.04)
     correct([reversed_one])
     assert (reversed_one.verdict, reversed_one.p_reversal) == ("not held", 0.04)
     correct([reversed_one, *tested])
     assert reversed_one.p_reversal == pytest.approx(0.09)
     # The error grows with p: four times 0.01 is three errors of 0.004 from the level.
-    drawn = Finding("", "held", p=0.01, p_error=0.001)
+    drawn = Finding("", "not held", p=0.01, p_error=0.001)
     correct([drawn, *[Finding("", "held", p=0.02) for _ in range(3)]])
     assert drawn.verdict == "undecided"
     assert drawn.p_holm == pytest.approx(0.04)

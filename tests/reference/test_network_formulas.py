@@ -12,8 +12,10 @@ from torch import Tensor
 
 from convs2s.data.vocabulary import PADDING
 from convs2s.models.convs2s import ConvS2S
+from convs2s.models.network import Network
 from tests.reference.plain_convs2s import ENCODER_STACK, PlainConvS2S
 from tests.reference.plain_lstm import PlainLstm
+from tests.reference.plain_rnn import PlainRnn
 from tests.support.networks import (
     TYPES,
     assert_incremental_equals_full,
@@ -21,6 +23,7 @@ from tests.support.networks import (
     convs2s,
     lstm,
     network,
+    rnn,
 )
 
 SOURCE = batch(9, 1, 5)
@@ -99,8 +102,29 @@ def test_the_lstm_computes_its_formulas(reverse_source: bool) -> None:
     assert_incremental_equals_full(model, SOURCE, READ)
 
 
-def test_the_lstms_gradients_are_finite_differences_of_it() -> None:
-    model = lstm().eval()
+@pytest.mark.parametrize("attention", ["bahdanau", "luong"])
+@pytest.mark.parametrize("cell", ["gru", "lstm"])
+def test_a_recurrent_network_with_attention_computes_its_formulas(
+    cell: str, attention: str
+) -> None:
+    model = rnn(cell, attention, layers=2).eval()
+    weights = {name: tensor.numpy() for name, tensor in model.state_dict().items()}
+    plain = PlainRnn(weights, cell, attention)
+    logits, (attended,) = model(SOURCE, READ)
+    for row, sentence in enumerate(SOURCE):
+        words = unpadded(sentence).tolist()
+        expected, weighted = plain.run(words, READ[row].tolist())
+        near(logits[row], torch.from_numpy(expected))
+        near(attended[row, :, : len(words)], torch.from_numpy(weighted))
+        assert not attended[row, :, len(words) :].any()
+    assert_incremental_equals_full(model, SOURCE, READ)
+
+
+@pytest.mark.parametrize("model", [lstm(), rnn(), rnn(attention="luong")])
+def test_gradients_of_recurrent_networks_are_finite_differences(
+    model: Network,
+) -> None:
+    model.eval()
     parameters = tuple(model.parameters())
 
     def logits(*_: Tensor) -> Tensor:

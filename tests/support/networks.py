@@ -6,13 +6,18 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from convs2s.config.architecture import ConvS2SArchitecture, LstmArchitecture
+from convs2s.config.architecture import (
+    ConvS2SArchitecture,
+    LstmArchitecture,
+    RnnArchitecture,
+)
 from convs2s.config.decoding import DecodingSettings
 from convs2s.data.vocabulary import END, PADDING
 from convs2s.models.convs2s import ConvS2S
 from convs2s.models.ensemble import Ensemble, for_inference
 from convs2s.models.lstm import Lstm
 from convs2s.models.network import Network
+from convs2s.models.rnn import Rnn
 
 TYPES = 20
 
@@ -117,4 +122,23 @@ def lstm(seed: int = 0, layers: int = 2, reverse_source: bool = True) -> Lstm:
     model = Lstm(architecture, TYPES, TYPES).double()
     for parameter in model.parameters():  # sharper than an untrained network
         parameter.data.mul_(10.0)
+    return model
+
+
+def rnn(cell: str = "gru", attention: str = "bahdanau", layers: int = 1) -> Rnn:
+    architecture = RnnArchitecture.model_validate(
+        {
+            "kind": "rnn",
+            "cell": cell,
+            "attention": attention,
+            "layers": layers,
+            "cells": 12,
+            "embedding": 16,
+            "dropout": 0.1,
+        }
+    )
+    torch.manual_seed(0)
+    model = Rnn(architecture, TYPES, TYPES).double()
+    for parameter in model.parameters():  # sharper than an untrained network
+        parameter.data.mul_(2.0)
     return model

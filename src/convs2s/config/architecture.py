@@ -329,7 +329,55 @@ class LstmArchitecture(NetworkSettings):
         return layer_parameters + embeddings + softmax_parameters
 
 
-KINDS = "convs2s", "lstm"
+class RnnArchitecture(NetworkSettings):
+    """A recurrent network with attention, without the sizes of its vocabularies."""
+
+    kind: Literal["rnn"]
+    """Recurrent layers with attention (Bahdanau et al. 2015, Luong et al. 2015)."""
+    cell: Literal["gru", "lstm"] = "gru"
+    """What the layers are made of: gated recurrent units or LSTM cells."""
+    attention: Literal["bahdanau", "luong"] = "bahdanau"
+    """bahdanau: the context is an input of the decoder's bottom layer. luong: it goes only to the
+    output layer, which trains faster."""
+    layers: StackDepth = 1
+    """Number of layers of the encoder, which reads in both directions, and of the decoder."""
+    cells: Width = 1000
+    """Units of each layer and direction."""
+    embedding: Width = 620
+    """Width of the token embeddings and of the output layer's input."""
+    dropout: Probability = 0.0
+    """Probability with which dropout sets a value of the embeddings, of a layer's output or of the
+    output layer's input to 0."""
+
+    def count_parameters(self, source_types: int, target_types: int) -> int:
+        """Return the number of parameters for vocabularies of these sizes."""
+        cells = self.cells
+        gates = {"gru": 3, "lstm": 4}[self.cell] * cells
+        feeds_context = self.attention == "bahdanau"
+        # Inputs of the layers of the encoder's directions, and of the decoder, in all.
+        read = 2 * (self.embedding + (self.layers - 1) * 2 * cells)
+        read += self.embedding + (self.layers - 1) * cells
+        readout = 3 * cells
+        attention = (2 * cells + 1) * cells
+        if feeds_context:
+            read += 2 * cells
+            readout += self.embedding
+            attention += cells * (cells + 1) + cells
+        # Each gate of a layer has two biases.
+        layers = gates * (read + 3 * self.layers * (cells + 2))
+        first = self.layers * cells * (cells + 1)
+        readouts = (readout + 1) * self.embedding
+        softmax_parameters = target_types * (self.embedding + 1)
+        embeddings = self.count_embeddings(source_types, target_types)
+        rest = attention + first + readouts + softmax_parameters
+        return layers + rest + embeddings
+
+    def count_embeddings(self, source_types: int, target_types: int) -> int:
+        """Return the number of parameters of the token embeddings."""
+        return self.embedding * (source_types + target_types)
+
+
+KINDS = "convs2s", "lstm", "rnn"
 """The kinds of network that this package has; extensions add others."""
 
 
@@ -363,7 +411,10 @@ def _by_kind(
 
 
 Architecture: TypeAlias = Annotated[
-    Annotated[ConvS2SArchitecture | LstmArchitecture, Field(discriminator="kind")],
+    Annotated[
+        ConvS2SArchitecture | LstmArchitecture | RnnArchitecture,
+        Field(discriminator="kind"),
+    ],
     WrapValidator(_by_kind),
     SerializeAsAny(),
 ]

@@ -77,6 +77,9 @@ class Trend(Section):
     """Name of a row -> its value of x."""
     per: Text
     """The unit of x, such as layer."""
+    nested: bool = False
+    """Whether rows are named by lists of what they have, such as 1, 2, 3. Then two rows refute the
+    claim only if the better one has a part of what the worse one has."""
 
     def cell(self, row: str) -> CellName:
         """Return the cell of one of the rows."""
@@ -102,6 +105,8 @@ class Claim(Section):
     phrases: Items[CellName] = ()
     """Cells of the measure phrases_apart; the states of different meanings must be apart in all of
     them."""
+    exploratory: str | None = None
+    """What was chosen after results had been seen; null if the comparisons were planned before."""
     untested: str | None = None
     """Why the claim has no comparisons, trends, lengths or phrases; null if it has some."""
 

@@ -12,11 +12,13 @@ from convs2s.config.architecture import (
     ConvS2SArchitecture,
     LstmArchitecture,
     NetworkSettings,
+    RnnArchitecture,
 )
 from convs2s.config.extensions import run_rest
 from convs2s.models.convs2s import ConvS2S
 from convs2s.models.lstm import Lstm
 from convs2s.models.network import Network
+from convs2s.models.rnn import Rnn
 
 
 def build_network(
@@ -29,6 +31,8 @@ def build_network(
         return ConvS2S(architecture, source_types, target_types)
     if isinstance(architecture, LstmArchitecture):
         return Lstm(architecture, source_types, target_types)
+    if isinstance(architecture, RnnArchitecture):
+        return Rnn(architecture, source_types, target_types)
     # The architecture of an extension: so far only the part of its file above ``import torch`` has
     # been run. The network is in the rest.
     run_rest(type(architecture))

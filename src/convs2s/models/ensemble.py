@@ -25,6 +25,7 @@ from convs2s.models.incremental import DecodingConvS2S
 from convs2s.models.kernels.linear_map import LinearMap
 from convs2s.models.lstm import InferenceLstm, Lstm
 from convs2s.models.network import Network
+from convs2s.models.rnn import InferenceRnn, Rnn
 from convs2s.models.steps import (
     Average,
     Candidates,
@@ -81,6 +82,7 @@ def for_inference(network: Network, precision: Precision) -> InferenceNetwork:
 
 for_inference.register(ConvS2S, DecodingConvS2S)
 for_inference.register(Lstm, InferenceLstm)
+for_inference.register(Rnn, InferenceRnn)
 
 
 class Ensemble:

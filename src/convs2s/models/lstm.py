@@ -7,23 +7,19 @@ Shapes: B batch, m source length, n target length, K hypotheses, f embedding wid
 layer.
 """
 
-from typing import Any, cast
+from typing import cast
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional
-from torch.nn.utils.rnn import PackedSequence, invert_permutation, pack_padded_sequence
 
 from convs2s.config.architecture import LstmArchitecture
-from convs2s.data.vocabulary import END, PADDING
+from convs2s.data.vocabulary import PADDING
 from convs2s.models.kernels.dropout import dropout
-from convs2s.models.kernels.linear_map import FEWEST_ROWS, LinearMap
+from convs2s.models.kernels.linear_map import LinearMap
 from convs2s.models.layers import Embedding, PlainOutput
 from convs2s.models.network import Network
+from convs2s.models.recurrent import LstmLayer, State, packed, with_longer_rows
 from convs2s.models.steps import Precision
-
-State = tuple[Tensor, Tensor]
-"""The output h and the cells of one layer, each (1, B, c), the shape that ``nn.LSTM`` uses."""
 
 
 def stack_states(states: list[State]) -> Tensor:
@@ -43,33 +39,6 @@ def reverse_tokens(source: Tensor) -> Tensor:
     mirrored = tokens - 1 - positions  # (B, m)
     order = torch.where(positions < tokens, mirrored, positions)
     return source.gather(1, order)
-
-
-class LstmLayer(nn.LSTM):
-    """One layer. On a GPU it computes in the precision of its weights, even under autocast.
-
-    Under autocast, torch computes an LSTM on a GPU in float16, even if autocast is set to another
-    precision. In float16 small gradients vanish, and the next layers expect autocast's precision.
-    """
-
-    def forward(self, x: Any, state: State | None = None) -> tuple[Any, State]:
-        """Read ``x``, padded or packed, from a state on; return the outputs and the last state.
-
-        Outputs are in the precision of autocast, if it is on.
-        """
-        bias = cast(Tensor, self.bias_hh_l0)
-        device_type = bias.device.type
-        precision = bias.dtype
-        if device_type == "cpu" or not torch.is_autocast_enabled(device_type):
-            return cast(tuple[Any, State], super().forward(x, state))
-        x = x.to(precision)
-        if state is not None:
-            hidden, cells = state
-            state = (hidden.to(precision), cells.to(precision))
-        with torch.autocast(device_type, enabled=False):
-            y, after = super().forward(x, state)
-        y = y.to(torch.get_autocast_dtype(device_type))
-        return y, after
 
 
 class LstmStack(nn.Module):
@@ -101,30 +70,15 @@ class LstmEncoder(LstmStack):
     def forward(self, source: Tensor, lengths: Tensor | None) -> list[State]:
         """Read source indices (B, m); return the last state of each layer.
 
-        ``lengths`` (B,) on the CPU are the lengths of the rows. If they are None they are computed,
-        which waits for the device.
+        ``lengths`` (B,) is a parameter of ``convs2s.models.recurrent.packed``.
         """
-        lengths_on_device = (source != PADDING).sum(1)  # (B,)
-        if lengths is None:
-            lengths = lengths_on_device.cpu()
-        # In a packed sequence, the layers stop at the last token of each row, so that padding does
-        # not change the states. ``pack_padded_sequence`` needs the longest row first. By default it
-        # sorts on the CPU, and the device has to wait for the order. So sort the lengths on the
-        # device as well, which gives the order there.
-        order = lengths_on_device.sort(descending=True).indices
-        embedded = self.embedding(source)  # (B, m, f)
-        ordered = embedded.index_select(0, order)  # (B, m, f)
-        longest_first = lengths.sort(descending=True).values
-        batch = pack_padded_sequence(ordered, longest_first, batch_first=True)
-        # With the order and its inverse, the layers return states in the order of the source.
-        original_order = invert_permutation(order)
-        packed = PackedSequence(batch.data, batch.batch_sizes, order, original_order)
+        sequence = packed(self.embedding(source), source, lengths)
         states: list[State] = []
         for layer in self.layers:
             if states:  # dropout between two layers
-                dropped = self.drop(packed.data)
-                packed = packed._replace(data=dropped)
-            packed, state = layer(packed)
+                dropped = self.drop(sequence.data)
+                sequence = sequence._replace(data=dropped)
+            sequence, state = layer(sequence)
             states.append(state)
         return states
 
@@ -214,14 +168,7 @@ class InferenceLstm:
     def start(self, source: Tensor, hypotheses: int) -> "LstmIncrementalState":
         """Encode padded source indices (B, m), and return the state of K hypotheses of each."""
         with self._autocast:
-            # The states of a sentence must not depend on the others of its batch. But torch takes
-            # another kernel if all rows have the same length, and adds up in another order at
-            # positions that fewer than FEWEST_ROWS rows have. So encode FEWEST_ROWS more rows,
-            # which are longer than all sentences.
-            source = functional.pad(source, (0, 1), value=PADDING)  # (B, m + 1)
-            longer = source.new_full((FEWEST_ROWS, source.shape[1]), END)
-            filled = torch.cat([source, longer])  # (B', m + 1)
-            encoded = self._network.encode(filled)
+            encoded = self._network.encode(with_longer_rows(source))
         states = stack_states(encoded)  # (layers, 2, B', c)
         states = states[:, :, : len(source)]  # (layers, 2, B, c)
         states = states.unsqueeze(3)  # (layers, 2, B, 1, c)

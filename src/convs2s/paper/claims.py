@@ -24,7 +24,9 @@ from convs2s.paper.evidence import (
     equal_processors,
     evidence,
     on_one_processor,
+    pools,
     samples_of,
+    trained_alike,
     why_incomparable,
     why_no_verdict,
 )
@@ -77,9 +79,11 @@ class Finding:
     printed: float | None = None
     # The 95% confidence interval of the value; without a verdict, over test sentences alone.
     interval: tuple[float, float] | None = None
-    p: float | None = None  # the two-sided p-value of the effect, before the correction
+    p: float | None = None  # the p-value of the effect, before the correction
     p_error: float | None = None  # the Monte Carlo standard error of p
     p_holm: float | None = None  # p after Holm's correction for all tests of the claim
+    # The smallest true effect that 80% of such experiments would find.
+    detectable: float | None = None
     # For a trend: the p-value of the clearest pair of rows in the reverse order, corrected for the
     # number of pairs. `correct` then corrects it by Holm's method too.
     p_reversal: float | None = None
@@ -138,6 +142,8 @@ class JudgedClaim:
     verdict: Verdict
     findings: tuple[Finding, ...]
     untested: str | None  # the reason why the claim has no test; None if it has one
+    # What was chosen after results had been seen; None if all was planned.
+    exploratory: str | None = None
 
     @property
     def decisive(self) -> Finding:
@@ -146,23 +152,30 @@ class JudgedClaim:
         It is a copy of the first finding that has a value and the claim's verdict. Usually the copy
         has no note. If a reversed pair of rows refutes a trend, the copy keeps the note, which
         names the pair, and has no slope. If no finding has a value and the claim's verdict, the
-        result is an empty finding.
+        result is the first finding of that verdict, whose note says why; else an empty one.
         """
-        for finding in self.findings:
-            if finding.value is not None and finding.verdict == self.verdict:
+        agreeing = [one for one in self.findings if one.verdict == self.verdict]
+        for finding in agreeing:
+            if finding.value is not None:
                 if finding.p_reversal is not None and finding.p_reversal < LEVEL:
                     return replace(finding, value=None, interval=None, measure=None)
                 return replace(finding, note=None)
-        return Finding("")
+        return agreeing[0] if agreeing else Finding("")
 
 
 def judge(settings: Settings, entries: EntriesOfCells) -> list[JudgedClaim]:
     """Test every claim of config/claims.yaml; return the claims with their verdicts."""
     equal = equal_processors(entries)
+    pooled = pools(settings, entries)
 
     def find(names: Iterable[CellName]) -> list[Evidence]:
         cells = [evidence(settings, name, entries) for name in names]
-        return on_one_processor(cells, entries, equal)
+        found = []
+        for cell in on_one_processor(cells, entries, equal):
+            alike = trained_alike(cell.entries, cell.measure)
+            pool = pooled.get(alike) if alike else None
+            found.append(replace(cell, pool=pool))
+        return found
 
     judged = []
     for name, claim in settings.claims.items():
@@ -186,7 +199,13 @@ def judge(settings: Settings, entries: EntriesOfCells) -> list[JudgedClaim]:
             verdict = verdict_of(finding.verdict for finding in findings)
         judged.append(
             JudgedClaim(
-                name, claim.says, claim.source, verdict, tuple(findings), claim.untested
+                name,
+                claim.says,
+                claim.source,
+                verdict,
+                tuple(findings),
+                claim.untested,
+                claim.exploratory,
             )
         )
     return judged
@@ -195,9 +214,11 @@ def judge(settings: Settings, entries: EntriesOfCells) -> list[JudgedClaim]:
 def correct(findings: Iterable[Finding]) -> None:
     """Correct the p-values of a claim's findings by Holm's method, and update the verdicts.
 
-    A finding keeps its verdict if its corrected p is below ``LEVEL``. It becomes undecided if that
-    p is not below ``LEVEL``, or so close to it that another number of draws could change the
-    verdict. A significant reversal refutes a trend.
+    A claim is held if all its findings are, so that each may be tested at ``LEVEL`` (an
+    intersection-union test, Berger 1982): "held" needs no correction. One finding alone can refute
+    it, so "not held" needs a corrected p below ``LEVEL``. A finding becomes undecided if its p is
+    not below ``LEVEL``, or so close to it that another number of draws could change the verdict. A
+    significant reversal refutes a trend.
     """
     tested = [finding for finding in findings if finding.p is not None]
     p_values: list[float] = []
@@ -209,15 +230,16 @@ def correct(findings: Iterable[Finding]) -> None:
         finding.p_holm = next(corrected)
         if finding.p_reversal is not None:
             finding.p_reversal = next(corrected)
+        p = finding.p_holm if finding.verdict == "not held" else finding.p or 0.0
         # The correction multiplies p, and the error of p by the same factor.
-        factor = finding.p_holm / finding.p if finding.p else 1.0
+        factor = p / finding.p if finding.p else 1.0
         error = (finding.p_error or 0.0) * factor
         if finding.p_reversal is not None and finding.p_reversal < LEVEL:
             finding.verdict = "not held"
-        elif error and abs(finding.p_holm - LEVEL) <= _ERRORS_FROM_LEVEL * error:
+        elif error and abs(p - LEVEL) <= _ERRORS_FROM_LEVEL * error:
             finding.verdict = "undecided"
             finding.add_note("more draws could turn the verdict")
-        elif finding.p_holm >= LEVEL:
+        elif p >= LEVEL:
             finding.verdict = "undecided"
 
 
@@ -278,10 +300,12 @@ def printed_claims(
     headings = headings_of(
         settings,
         "Claims of the papers, with verdicts",
-        f"A verdict needs {LEAST_RUNS_IN_WORDS} runs a side and a two-sided, corrected "
-        f"p < {LEVEL:g} (docs/claims.md). Intervals are not corrected, and without a verdict over "
-        "sentences alone. A difference is positive where it is as the claim says; where that says "
-        "that two are equal, it is the first less the second.",
+        f"A verdict needs {LEAST_RUNS_IN_WORDS} runs a side: held, p < {LEVEL:g} in every "
+        f"comparison; not held, a corrected p < {LEVEL:g} in one (docs/claims.md). Intervals are "
+        "not corrected, and without a verdict over sentences alone. A difference is positive where "
+        "it is as the claim says; where that says that two are equal, it is the first less the "
+        "second. Detectable: the smallest true difference that four of five such experiments would "
+        "find.",
     )
     rows = []
     for claim in judged:
@@ -289,6 +313,9 @@ def printed_claims(
         verdicts = [verdict for verdict in get_args(Verdict) if counts[verdict]]
         counted = [f"{counts[verdict]} {verdict}" for verdict in verdicts]
         decisive = claim.decisive
+        notes = [claim.untested or decisive.note]
+        if claim.exploratory:
+            notes.append(f"exploratory: {claim.exploratory}")
         rows.append(
             {
                 "Claim": claim.name,
@@ -297,10 +324,11 @@ def printed_claims(
                 "Verdict": claim.verdict,
                 "Difference": _signed(decisive.value),
                 "95% interval": _interval(decisive),
+                "Detectable": _unsigned(decisive.detectable),
                 "Measure": decisive.measure or "",
                 "Comparisons": ", ".join(counted) if len(claim.findings) > 1 else "",
                 "Tests": str(sum(finding.tests for finding in claim.findings) or ""),
-                "Notes": claim.untested or decisive.note or "",
+                "Notes": "; ".join(filter(None, notes)),
             }
         )
     footnotes = {"Measure": "measured by {}", "Notes": "{}"}
@@ -336,6 +364,7 @@ def rows_of_findings(judged: Sequence[JudgedClaim]) -> list[dict[str, str]]:
                     "Difference (paper)": _signed(finding.printed),
                     "Difference (ours)": _signed(finding.value),
                     "95% interval": _interval(finding),
+                    "Detectable": _unsigned(finding.detectable),
                     "Measure": finding.measure or "",
                     "Without brevity penalty": _signed(finding.without_brevity),
                     "p": p,
@@ -358,6 +387,10 @@ def _interval(finding: Finding) -> str:
 
 def _p_value(p: float | None) -> str:
     return "" if p is None else f"{p:.4f}"
+
+
+def _unsigned(value: float | None) -> str:
+    return "" if value is None else f"{value:.2f}"
 
 
 def _signed(value: float | None) -> str:
@@ -473,8 +506,9 @@ def follow_trend(trend: Trend, found: Sequence[Evidence]) -> Finding:
     """Test one trend over rows of a table, before the correction of p.
 
     ``found`` are the cells of the rows in ``trend.x``. The value is the slope of the least-squares
-    line through the rows' means: the gain for each unit of x. A pair of rows in the reverse order
-    refutes a trend, even if its slope is positive. The p of the clearest such pair, with
+    line through the rows' means: the gain for each unit of x. A pair of rows in the reverse order,
+    if rows are nested one with more of the same, refutes a trend, even if its slope is positive.
+    The p of the clearest such pair, with
     ``_ERRORS_FROM_LEVEL`` Monte Carlo errors added, is multiplied by the number of pairs.
     """
     cells = dict(zip(trend.x, found, strict=True))
@@ -505,18 +539,18 @@ def follow_trend(trend: Trend, found: Sequence[Evidence]) -> Finding:
     judge_effect(finding, weighted, (0.0, math.inf))
     if finding.p is None:
         return finding
-    pairs = [
-        (low, high)
-        for low, high in permutations(scored, 2)
-        if trend.x[low] < trend.x[high]
-    ]
+    pairs = []
+    for low, high in permutations(scored, 2):
+        is_part = set(low.split(", ")) < set(high.split(", "))
+        if is_part if trend.nested else trend.x[low] < trend.x[high]:
+            pairs.append((low, high))
     finding.tests = 1 + len(pairs)
     # p, row of the lower x, row of the higher x.
     reversals: list[tuple[float, str, str]] = []
     for low, high in pairs:
         effect = effect_of(samples_of([(sign, scored[high]), (-sign, scored[low])]))
         if effect.value < 0:
-            p, error = effect.two_sided_p(0.0)
+            p, error = effect.p_value(0.0)
             reversals.append((len(pairs) * (p + _ERRORS_FROM_LEVEL * error), low, high))
     finding.p_reversal = 1.0
     if reversals:
@@ -583,9 +617,13 @@ def judge_effect(
     low, high = region
     finding.verdict = "held" if low < finding.value < high else "not held"
     finding.interval = effect.interval
-    finding.p, finding.p_error = effect.two_sided_p(low, high)
+    finding.detectable = effect.detectable
+    finding.p, finding.p_error = effect.p_value(low, high)
     finding.tests = 1
     finding.test = HIERARCHICAL if has_sentences else RUNS
+    for pool in dict.fromkeys(sample.pool for sample in samples if sample.pool):
+        equal = f"Levene p = {pool.p_equal:.2f}"
+        finding.test += f", variance of {pool.networks} networks pooled ({equal})"
     # One sample for several cells means that all cells have the same models.
     if len(samples) == 1 and len(computed) > 1:
         finding.test += SAME_MODELS

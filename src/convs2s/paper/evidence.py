@@ -1,5 +1,6 @@
 """The evidence for the cells that a claim names: scores and sentence statistics of the ledger."""
 
+import json
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -21,6 +22,7 @@ from convs2s.scoring.bleu import Statistics, decode_statistics
 from convs2s.scoring.significance import (
     LEAST_RUNS,
     Measures,
+    Pool,
     SampledRuns,
     SetScores,
     drawn_measures,
@@ -76,6 +78,7 @@ class Evidence:
     entries: tuple[LedgerEntry, ...]  # the runs that have a score, sorted by name
     missing: str | None  # the reason why there is no score; None if there is one
     text: str | None  # the text that the scores are of; None without a score
+    pool: Pool | None = None  # the variance between runs of all networks trained alike
 
     @property
     def trainings(self) -> int:
@@ -201,6 +204,49 @@ def evidence(
         missing=missing,
         text=text,
     )
+
+
+TrainedAlike = tuple[object, ...]
+"""What the runs of a cell have in common with those of the cells whose variances are pooled."""
+
+
+def trained_alike(entries: Iterable[LedgerEntry], measure: str) -> TrainedAlike | None:
+    """Return the measure, the test set, the search and the recipe of a cell's runs.
+
+    Return None if the runs differ in them, or if one is an ensemble.
+    """
+    found = set()
+    for entry in entries:
+        trained: Any = entry.inputs.get("trained", {})
+        score = entry.scores.get(measure)
+        if len(entry.models) != 1 or score is None or "training" not in trained:
+            return None
+        run = entry.run
+        recipe = json.dumps(trained["training"], sort_keys=True)
+        of = (run.task, run.testset, run.decoding, entry.lines, score.signature)
+        found.add((measure, *of, recipe))
+    return found.pop() if len(found) == 1 else None
+
+
+def pools(settings: Settings, entries: EntriesOfCells) -> dict[TrainedAlike, Pool]:
+    """Return the pooled variances of all cells whose networks were trained alike.
+
+    They differ in their architecture alone. The network of several cells counts once.
+    """
+    networks = defaultdict[TrainedAlike, dict[object, list[float]]](dict)
+    for address, runs in entries.items():
+        table = settings.tables[address.table]
+        row = table.rows[address.row]
+        column = next(one for one in table.columns if one.key == address.column)
+        measure = row.measures.get(column.key, column.measure) or ""
+        if alike := trained_alike(runs, measure):
+            scores = {entry.models[0]: entry.scores[measure].score for entry in runs}
+            networks[alike][frozenset(scores)] = list(scores.values())
+    found = {}
+    for alike, by_models in networks.items():
+        if pool := Pool.of(list(by_models.values())):
+            found[alike] = pool
+    return found
 
 
 def equal_processors(runs: EntriesOfCells) -> EqualProcessors:
@@ -371,11 +417,15 @@ def samples_of(weighted: Weighted, quantity: Quantity = "score") -> list[Sampled
             single_scores = _models_alone(first_cell.ensemble, cells)
             if single_scores:
                 singles = [first_weight * score for score in single_scores]
+        # Scores of the same models, two searches say, vary less in their difference.
+        is_pooled = len(group) == 1 and quantity == "score"
         samples.append(
             SampledRuns(
                 scores=np.sum(scores, axis=0).tolist(),
                 drawn=np.sum(drawn, axis=0) if len(drawn) == len(group) else None,
                 singles=singles,
+                pool=first_cell.pool if is_pooled else None,
+                weight=first_weight,
             )
         )
     return samples

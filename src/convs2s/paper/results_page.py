@@ -71,7 +71,8 @@ def write_results_page(
     for name in ("table1", "table2"):
         if name in written:
             short.append(_with_value(written[name], "Metric", {"Notes"}))
-    short.append(_with_value(claims, "Verdict", {"Claim", "Source", "Comparisons"}))
+    in_short = ["Claim", "Source", "Comparisons"]
+    short.append(replace(claims, left_out=[*claims.left_out, *in_short]))
     printed_short = list(_without_repetition(short))
     headlines = printed_short[:-1]
     verdicts = printed_short[-1]  # the claims are the last of the short tables

@@ -36,7 +36,10 @@ DRAWS = 10_000  # resampled test sets
 BATCHES = 10
 # Minimum number of runs on each side of a comparison that gets a verdict.
 LEAST_RUNS = 3
+# Minimum number of networks whose variances between runs are pooled.
+LEAST_POOLED = 3
 _CONFIDENCE = 0.95
+_POWER = 0.8  # the chance of finding the smallest detectable effect
 _MAX_INDICES_AT_ONCE = 1 << 22  # random sentence indices that are generated at a time
 # Draws x sentences up to which the counts of one set size are cached.
 _MAX_CACHED_COUNTS = 10**8
@@ -60,6 +63,33 @@ class Spread(NamedTuple):
 
 
 @dataclass(frozen=True)
+class Pool:
+    """The variance of one run's score, estimated from several networks that were trained alike."""
+
+    variance: float
+    degrees: int
+    networks: int
+    p_equal: float  # of Levene's test that the networks have the same variance
+
+    @classmethod
+    def of(cls, networks: Sequence[Sequence[float]]) -> "Pool | None":
+        """Pool the variances of the runs of each network.
+
+        Return None if there are fewer than ``LEAST_POOLED`` networks of several runs, or if their
+        variances differ: p < 0.05 by Levene's test with medians (Brown and Forsythe 1974).
+        """
+        several = [runs for runs in networks if len(runs) > 1]
+        if len(several) < LEAST_POOLED:
+            return None
+        p_equal = float(stats.levene(*several).pvalue)
+        if not p_equal >= 1 - _CONFIDENCE:  # not a number: no run differs from another
+            return None
+        degrees = sum(len(runs) - 1 for runs in several)
+        squares = sum(_variance(runs) * (len(runs) - 1) for runs in several)
+        return cls(squares / degrees, degrees, len(several), p_equal)
+
+
+@dataclass(frozen=True)
 class SampledRuns:
     """The scores of the runs of one network, or a weighted sum of several of its scores per run."""
 
@@ -69,6 +99,9 @@ class SampledRuns:
     """For an ensemble, which is a single run: the scores of its single models, multiplied by the
     ensemble's weight. The ensemble's variance between trainings is taken to be that of a single
     model, which overestimates it."""
+    pool: Pool | None = None
+    """What the variance between the runs is taken from, if it is not that of these runs alone."""
+    weight: float = 1.0  # the sign and weight that the scores were multiplied by
 
 
 @dataclass(frozen=True)
@@ -89,30 +122,38 @@ class Effect:
             margin = self.spread.error * quantile
         return self.value - margin, self.value + margin
 
-    def two_sided_p(
+    @property
+    def detectable(self) -> float:
+        """The smallest true effect that 80% of such experiments would find significant."""
+        quantiles = stats.t.ppf([(1 + _CONFIDENCE) / 2, _POWER], self.spread.degrees)
+        return self.spread.error * float(quantiles.sum())
+
+    def p_value(
         self,
         low: float,
         high: float = math.inf,
     ) -> tuple[float, float]:
-        """Return the two-sided p of the distance to the nearer bound, and its Monte Carlo error.
+        """Return the p of the distance to the nearer bound, and its Monte Carlo error.
 
-        The same formula serves for a value inside and outside the bounds. Inside, the result is
-        twice the larger one-sided p of an equivalence test (TOST, Schuirmann 1987). Outside, or
-        with a single bound, it is the usual two-sided p.
+        Inside two bounds it is the larger of the two one-sided p of an equivalence test (TOST,
+        Schuirmann 1987). Outside, or with a single bound, it is the usual two-sided p.
         """
         distance = min(abs(self.value - low), abs(self.value - high))
-        p = _student_p(distance, self.spread)
+        sides = 1 if low < self.value < high < math.inf else 2
+        p = _student_p(distance, self.spread, sides)
         if not self.batches:
             return p, 0.0
-        batch_p_values = [_student_p(distance, spread) for spread in self.batches]
+        batch_p_values = [
+            _student_p(distance, spread, sides) for spread in self.batches
+        ]
         return p, float(np.std(batch_p_values, ddof=1)) / math.sqrt(BATCHES)
 
 
-def _student_p(distance: float, spread: Spread) -> float:
-    """Return the two-sided p of a distance by Student's t-distribution."""
+def _student_p(distance: float, spread: Spread, sides: int) -> float:
+    """Return the p of a distance by one or two sides of Student's t-distribution."""
     if spread.error == 0:
         return 0.0 if distance else 1.0
-    return min(1.0, 2 * float(stats.t.sf(distance / spread.error, spread.degrees)))
+    return min(1.0, sides * float(stats.t.sf(distance / spread.error, spread.degrees)))
 
 
 def effect_of(samples: Sequence[SampledRuns], constant: float = 0.0) -> Effect:
@@ -146,7 +187,13 @@ def _spread(samples: Iterable[SampledRuns], sentence_variance: float) -> Spread:
     run_variance = 0.0
     uncertainty = 0.0  # the sum in the denominator of Satterthwaite's formula
     max_degrees = math.inf
+    # Samples of one pool have their variance from one estimate.
+    of_pools: dict[Pool, float] = {}
     for sample in samples:
+        if sample.pool:
+            variance = sample.weight**2 * sample.pool.variance / len(sample.scores)
+            of_pools[sample.pool] = of_pools.get(sample.pool, 0.0) + variance
+            continue
         varying = sample.singles or sample.scores
         degrees = len(varying) - 1
         variance = _variance(varying) / len(sample.scores)
@@ -156,6 +203,9 @@ def _spread(samples: Iterable[SampledRuns], sentence_variance: float) -> Spread:
             # The single models are also the runs of another sample. Their deviations are no further
             # evidence, so they may lower the degrees of freedom, but must not raise them.
             max_degrees = min(max_degrees, degrees)
+    for pool, variance in of_pools.items():
+        run_variance += variance
+        uncertainty += variance**2 / pool.degrees
     total_variance = sentence_variance + run_variance
     # Satterthwaite's degrees of freedom.
     total_degrees = total_variance**2 / uncertainty if uncertainty else math.inf

@@ -1,0 +1,126 @@
+"""Recurrent layers: how they keep their precision, and read sentences of several lengths.
+
+Shapes: B batch, m source length, n target length, c cells of a layer.
+"""
+
+from collections.abc import Callable
+from typing import Any, cast
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+from torch.nn.utils.rnn import PackedSequence, invert_permutation, pack_padded_sequence
+
+from convs2s.data.vocabulary import END, PADDING
+from convs2s.models.kernels.linear_map import FEWEST_ROWS
+
+State = tuple[Tensor, ...]
+"""The state of one layer, each tensor (1, B, c): the output h and, of an LSTM, the cells."""
+
+Read = Callable[[Any, State | None], tuple[Any, State]]
+
+
+class LstmLayer(nn.LSTM):
+    """One LSTM layer. On a GPU it computes in the precision of its weights, even under autocast."""
+
+    def forward(  # type: ignore[override]
+        self, x: Any, state: State | None = None
+    ) -> tuple[Any, State]:
+        """Read ``x``, padded or packed, from a state on; return the outputs and the last state.
+
+        Outputs are in the precision of autocast, if it is on.
+        """
+        read = cast(Read, super().forward)
+        return _read(read, cast(Tensor, self.bias_hh_l0), x, state)
+
+
+class GruLayer(nn.GRU):
+    """One layer of gated recurrent units (Cho et al. 2014); as ``LstmLayer``.
+
+    As in cuDNN, the reset gate multiplies the product of the state, not the state itself.
+    """
+
+    def forward(  # type: ignore[override]
+        self, x: Any, state: State | None = None
+    ) -> tuple[Any, State]:
+        """Read ``x``, padded or packed, from a state on; return the outputs and the last state."""
+        forward = super().forward
+
+        def read(x: Any, state: State | None) -> tuple[Any, State]:
+            y, hidden = forward(x, None if state is None else state[0])
+            return y, (hidden,)
+
+        return _read(read, cast(Tensor, self.bias_hh_l0), x, state)
+
+
+def _read(
+    read: Read,
+    bias: Tensor,
+    x: Any,
+    state: State | None,
+) -> tuple[Any, State]:
+    """Read ``x`` in the precision of the layer's weights, of which ``bias`` is one.
+
+    Under autocast, torch computes recurrent layers on a GPU in float16, even if autocast is set to
+    another precision. In float16 small gradients vanish, and the next layers expect autocast's
+    precision.
+    """
+    device_type = bias.device.type
+    if device_type == "cpu" or not torch.is_autocast_enabled(device_type):
+        return read(x, state)
+    x = x.to(bias.dtype)
+    if state is not None:
+        state = tuple(part.to(bias.dtype) for part in state)
+    with torch.autocast(device_type, enabled=False):
+        y, after = read(x, state)
+    return y.to(torch.get_autocast_dtype(device_type)), after
+
+
+def packed(embedded: Tensor, source: Tensor, lengths: Tensor | None) -> PackedSequence:
+    """Return the embeddings (B, m, f) of a padded source (B, m) as a packed sequence.
+
+    With it, layers stop at the last token of each row, so that padding does not change the states.
+    ``lengths`` (B,) on the CPU are the lengths of the rows. If they are None they are computed,
+    which waits for the device.
+    """
+    lengths_on_device = (source != PADDING).sum(1)  # (B,)
+    if lengths is None:
+        lengths = lengths_on_device.cpu()
+    # ``pack_padded_sequence`` needs the longest row first. By default it sorts on the CPU, and the
+    # device has to wait for the order. So sort the lengths on the device as well, which gives the
+    # order there.
+    order = lengths_on_device.sort(descending=True).indices
+    ordered = embedded.index_select(0, order)  # (B, m, f)
+    longest_first = lengths.sort(descending=True).values
+    batch = pack_padded_sequence(ordered, longest_first, batch_first=True)
+    # With the order and its inverse, layers return states in the order of the source.
+    original_order = invert_permutation(order)
+    return PackedSequence(batch.data, batch.batch_sizes, order, original_order)
+
+
+def padded(sequence: PackedSequence, padding: Tensor) -> Tensor:
+    """Return a packed sequence as (B, m, c), with zeros at the padding (B, m).
+
+    torch's ``pad_packed_sequence`` also returns the lengths, for which it waits for the device.
+    """
+    sizes = sequence.batch_sizes  # (m',), on the CPU: how many rows reach each position
+    starts = torch.zeros(padding.shape[1], dtype=torch.int64)  # (m,)
+    starts[1 : len(sizes)] = sizes.cumsum(0)[:-1]
+    starts = starts.to(padding.device, non_blocking=True)
+    ranks = cast(Tensor, sequence.unsorted_indices)  # (B,)
+    places = starts + ranks.unsqueeze(1)  # (B, m)
+    # What the places of padding find belongs to other rows.
+    values = sequence.data[places.masked_fill(padding, 0)]  # (B, m, c)
+    return values.masked_fill(padding.unsqueeze(2), 0.0)
+
+
+def with_longer_rows(source: Tensor) -> Tensor:
+    """Return padded source indices (B, m) with ``FEWEST_ROWS`` more rows, longer than all others.
+
+    What is encoded of a sentence must not depend on the others of its batch. But torch takes
+    another kernel if all rows have the same length, and adds up in another order at positions that
+    fewer than ``FEWEST_ROWS`` rows have. The result is (B + FEWEST_ROWS, m + 1).
+    """
+    source = functional.pad(source, (0, 1), value=PADDING)  # (B, m + 1)
+    longer = source.new_full((FEWEST_ROWS, source.shape[1]), END)
+    return torch.cat([source, longer])
