@@ -73,7 +73,10 @@ def test_seeds_of_two_models_by_welchs_test(
 def test_networks_that_were_trained_alike_share_their_variance(demo: Settings) -> None:
 
     def alike(row: str, scores: list[float]) -> list[LedgerEntry]:
-        trained: Any = {"architecture": {"kind": row}, "training": {"optimizer": "adam"}}
+        trained: Any = {
+            "architecture": {"kind": row},
+            "training": {"optimizer": "adam"},
+        }
         made = entries(demo, row, scores)
         return [replace(one, inputs={**one.inputs, "trained": trained}) for one in made]
 
