@@ -131,13 +131,13 @@ def code(script, rule=None):
     return digest
 
 
-def changed(rule, own=None):
+def changed(rule, own=None, params=None):
     """Return an input function for the change file of a job, by which a plan sees what is outdated.
 
     It is newer than the outputs if these were made with other params, or from another size or
     time of the user's files than those that the input function `own` returns now. Snakemake's
     records of params may be lost, and an older file in place of an input is up to date to it
-    (docs/decisions/0026).
+    (docs/decisions/0026). `params` are those that the job notes, if these are not all of the rule.
 
     It is `.snakemake/convs2s/changes/codes.0e3a55d41c3de0b5/changed` for the BPE codes of a
     task. Mostly there is none.
@@ -145,11 +145,11 @@ def changed(rule, own=None):
 
     def file(wildcards):
         stated = getattr(rules, rule)
-        params = params_of_job(stated.params.items(), wildcards)
+        noted = params or params_of_job(stated.params.items(), wildcards)
         output = str(stated.output[0]).format(**dict(wildcards.items()))
         given = own(wildcards) if own else []
         own_files = plan.own_files([given] if isinstance(given, str) else given)
-        found = in_one_line(change_file)(output, params, own_files)
+        found = in_one_line(change_file)(output, noted, own_files)
         if found is None:
             return []
         path, is_outdated = found

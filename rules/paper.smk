@@ -234,7 +234,7 @@ rule preflight:
     retries: 0  # a run that does not fit now will not fit at a second try
     localrule: True
     conda:
-        environment("plot")
+        environment("train")
     params:
         tasks=plan.tasks,
         # The cells of the papers' tables. None if config.yaml names tasks: then only the headlines

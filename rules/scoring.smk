@@ -10,6 +10,7 @@ rule evaluate_bleu:
         tuned=tuned_penalty,
         raw=of_text("<results>/{task}/corpus/raw/{testset}.target.zst"),
         tokenized=of_text("<results>/{task}/corpus/tok/{testset}.target.zst"),
+        counts=lambda w: plan.dataset_counts(w.task),
         changed=changed("evaluate_bleu"),
     output:
         "<results>/{task}/models/{model}/{run}/{testset}.{decoding}.bleu.json",
@@ -79,6 +80,7 @@ rule evaluate_rouge:
             for part in tasks[w.task].reference_parts(w.testset)
         ],
         exceptions=lambda w: options.rouge_exceptions or [],
+        counts=lambda w: plan.dataset_counts(w.task),
         changed=changed("evaluate_rouge", lambda w: options.rouge_exceptions or []),
     output:
         "<results>/{task}/models/{model}/{run}/{testset}.{decoding}.rouge.json",
@@ -97,8 +99,7 @@ rule evaluate_rouge:
         code=code("evaluate_rouge"),
         run=run_header,
         decoding=decoding,
-        # The task's key `rouge` for this test set: size of the cut in bytes, stemming, scores to
-        # show, words of the lead baseline.
+        # The task's key `rouge` for this test set.
         rouge=lambda w: tasks[w.task].rouge_settings(w.testset).model_dump(mode="json"),
     script:
         "../workflow/scripts/evaluate_rouge.py"

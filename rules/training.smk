@@ -78,6 +78,11 @@ rule train_model:
             then=of_text("<results>/{task}/alignment/candidates.tsv"),
         ),
         truecasers=lambda w: plan.truecasers(w.task),
+        changed=changed(
+            "train_model",
+            lambda w: in_one_line(plan.start_of)(w.model),
+            {"version": TRAINING_VERSION},
+        ),
     output:
         model="<results>/{task}/models/{model}/seed{seed}/model.safetensors",
         records=multiext(

@@ -20,7 +20,7 @@ from typing import IO, Any
 
 import torch
 
-from convs2s.config.model import MICRO_BATCH_TOKENS, Recipe
+from convs2s.config.model import MICRO_BATCH_TOKENS, Recipe, tokens_for_memory
 from convs2s.errors import UserError
 from convs2s.files.locks import try_lock, wait_for_lock
 
@@ -210,14 +210,12 @@ def check_recipe(recipe: Recipe, device: str) -> None:
 def tokens_at_a_time(stated: int, device: str) -> int:
     """Return the most padded tokens that a GPU computes at a time, if a recipe states ``stated``.
 
-    If the recipe states the default, it is 4,000 tokens for each 10 GB of the GPU's memory, but not
-    more than 32,000: larger micro-batches are hardly faster. WMT'14 English-French takes 3.5 GB for
-    4,000 tokens in fp32 (tests/contract/test_gpu_budgets.py).
+    For the default, it depends on the GPU's memory (``tokens_for_memory``).
     """
     if stated != MICRO_BATCH_TOKENS:
         return stated
     memory = torch.cuda.get_device_properties(device).total_memory
-    return MICRO_BATCH_TOKENS * min(8, max(1, memory // 10**10))
+    return tokens_for_memory(memory)
 
 
 def has_bf16() -> bool:

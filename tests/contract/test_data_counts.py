@@ -24,6 +24,7 @@ from convs2s.scoring.data_counts import (
     read_data_counts,
 )
 from convs2s.scoring.evaluation import BleuEvaluation, RougeEvaluation
+from convs2s.scoring.summary import read_evaluation
 from convs2s.text.corpus_filter import tokenize_and_filter
 from convs2s.text.preparation import Preparation
 from convs2s.training.run import train
@@ -192,11 +193,14 @@ def counts_of(stores: dict[str, str], **unknown: Any) -> DataCounts:
 def test_notes_stand_beside_the_scores_of_their_test_set(
     tmp_path: Path, kind: type[BleuEvaluation | RougeEvaluation]
 ) -> None:
-    if kind is BleuEvaluation:
-        scored = score_files.scored_bleu(tmp_path, "1", [score_files.decoded(1, "a")])
-    else:
-        scored = score_files.scored_rouge(tmp_path, "1")
-    runs = {("test", "seed1"): scored}
+
+    def scored(counts: Path | None) -> Path:
+        if kind is RougeEvaluation:
+            return score_files.scored_rouge(tmp_path, "1", counts=counts)
+        lines = [score_files.decoded(1, "a")]
+        return score_files.scored_bleu(tmp_path, "1", lines, counts=counts)
+
+    runs = {("test", "seed1"): scored(None)}
     before = score_files.report(tmp_path, kind, runs)
     path = tmp_path / "counts.json"
     unusual = counts_of({}, train=MANY)
@@ -214,6 +218,8 @@ def test_notes_stand_beside_the_scores_of_their_test_set(
     says(notes[1], "30 of 30 pairs are also in the training text")
     added = [line for line in text.splitlines() if line not in before[0].splitlines()]
     assert added == [f"warning: {note}" for note in notes]
+    # The score of each run has the overlap.
+    assert read_evaluation(kind, scored(path)).overlap == LEAK
 
 
 def test_counts_are_in_the_card_of_a_model_of_that_data(results: Path) -> None:

@@ -16,6 +16,7 @@ from convs2s.config.corpus import Languages
 from convs2s.config.load import load
 from convs2s.data.new_task import SIZES, NewTask, new_task
 from convs2s.data.pair_files import Reading, read_files
+from convs2s.errors import UserError
 from convs2s.files.text import read_lines, write_lines
 from tests.conftest import Terminal
 from tests.support.archives import make_archive
@@ -226,6 +227,27 @@ def test_text_of_its_own_for_validation_and_test(make: Callable[..., Path]) -> N
     ]
     assert pairs_in(folder, "valid") == [("Held", "Ținut")]
     assert pairs_in(folder, "train") == pairs[:500]
+
+
+def test_what_a_kill_left_is_made_again(make: Callable[..., Path]) -> None:
+    pairs = [(f"Source {n}", f"Target {n}") for n in range(300)]
+    given_again = {"same": pairs, "more": pairs * 2 + [("x", "y")], "less": pairs[50:]}
+    for name, now in given_again.items():
+        folder = make(name, pairs)
+        file = Path("config/tasks", f"{name}.yaml")
+        # As between the two, where the folder keeps what becomes the YAML file.
+        file.rename(folder / f"{file.name}.partial")
+        make(name, now)
+        made = [pair for split in SPLITS for pair in pairs_in(folder, split)]
+        assert sorted(made) == sorted(set(now))
+        assert len(list(folder.iterdir())) == 2 * len(SPLITS)
+        assert (
+            f"{len(pairs_in(folder, 'train'))} pairs of {name}.tsv" in file.read_text()
+        )
+    # Of a later kill, both are there.
+    (folder / f"{file.name}.partial").touch()
+    with pytest.raises(UserError, match="exists already"):
+        make("less", pairs)
 
 
 def test_the_command_as_typed(

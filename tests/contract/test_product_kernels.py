@@ -70,7 +70,9 @@ def test_the_faster_one_by_more_than_noise_is_measured_once_for_each_shape(
         (2.0, SMALL, "blas"),
     ):
         rates = {"blas": 1.0, "onednn": rate}
-        monkeypatch.setattr(choice, "training_rates", lambda _, rates=rates: rates)
+        monkeypatch.setattr(
+            choice, "training_rates", lambda _, rates=rates, **__: rates
+        )
         assert fastest_kernel(products) == expected
     assert len(json.loads(cache.read_text())) == 2
 
@@ -78,7 +80,7 @@ def test_the_faster_one_by_more_than_noise_is_measured_once_for_each_shape(
 @pytest.mark.skipif(len(matmul.kernels()) < 2, reason="needs oneDNN")
 def test_a_damaged_cache_is_named(monkeypatch: pytest.MonkeyPatch, cache: Path) -> None:
     rates = {"blas": 1.0, "onednn": 2.0}
-    monkeypatch.setattr(choice, "training_rates", lambda _: rates)
+    monkeypatch.setattr(choice, "training_rates", lambda _, **__: rates)
     fastest_kernel(SMALL)
     (key,) = json.loads(cache.read_text())
     for damaged in ({key: 3}, {key: {"blas": 1.0}}):
@@ -93,3 +95,27 @@ def test_without_a_cache_it_is_said_and_nothing_is_measured(
     settings = tiny.settings(maximum_epochs=1)
     train(tiny.job(task, tmp_path / "model.safetensors", settings))
     assert "products are computed by blas, unmeasured" in capfd.readouterr().err
+
+
+@pytest.mark.parametrize(("rate", "expected"), [(2.4, "fp32"), (2.6, "bf16")])
+def test_auto_is_bf16_where_it_is_faster_and_stays_so(
+    monkeypatch: pytest.MonkeyPatch,
+    task: Path,
+    tmp_path: Path,
+    rate: float,
+    expected: str,
+) -> None:
+    """By more than noise, beside the faster kernel."""
+    rates = {"blas": 1.0, "onednn": 2.0, "bf16": rate}
+    output = tmp_path / "model.safetensors"
+    job = tiny.job(task, output, tiny.settings(maximum_epochs=1, precision="auto"))
+    # The second is made of the states of the first, whatever is measured then.
+    for bf16 in (rate, 5.0 - rate):
+        rates["bf16"] = bf16
+        monkeypatch.setattr(choice, "training_rates", lambda _, **__: rates)
+        monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / str(bf16)))
+        train(job)
+        record = json.loads(output.with_name("training.json").read_text("utf-8"))
+        made = record["manifest"]
+        assert made["identity"]["training"]["precision"] == "auto"
+        assert made["precision"] == expected

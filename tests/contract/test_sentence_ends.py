@@ -47,6 +47,34 @@ from convs2s.text.splitting import split_sentences
         ("uk_title", ["Вона на вул. Шевченка.", "Так."]),
         ("sv", ["Han såg bl.a. Göteborg.", "Ja."]),
         ("no", ["Hun bor i kap. Fem, tlf. 5.", "Ja."]),
+        ("de", ["Bis ins 19. Jh. Teil Preußens.", "Dr. phil. Ernst Lutz, Bgm. Kurz."]),
+        ("de", ["Er wohnt Goethestr. Nord.", "Gebr. Grimm, Hptm. Ott, jur. Person."]),
+        (
+            "pt",
+            ["A Silva Ltda. Brasil paga.", "O Cel. Melo, no séc. XX e em 30 a.C. Fim."],
+        ),
+        ("pt", ["Fala a V.Exa. Ana Jr. Costa.", "Na Univ. Nova, fls. 3 e Apto. B."]),
+        (
+            "ro",
+            ["În 44 î.Hr. Cezar moare.", "Pr. Ion, lt. Pop, la P-ța. Mare, sec. XIX."],
+        ),
+        ("ro", ["Trad. Ion Pop, col. Nouă, coord. Ana.", "În iul. 1990, Sft. Maria."]),
+        (
+            "en",
+            ["Wm. Blake wrote to Chas. Lamb.", "See J. Phys. Chem. Lett. IX, thm. 2."],
+        ),
+        ("en", ["The Govt. Whip met Cllr. Jones.", "He said no. I did not."]),
+        (
+            "fr",
+            ["En 52 av. J.-C. César vient.", "La Sté. Martin, Prés. Dupont, liv. IV."],
+        ),
+        (
+            "fr",
+            ["Le Cdt. Roux, dict. Larousse, rte. Neuve.", "Il a lu un livre.", "Oui."],
+        ),
+        ("it", ["Nel 44 a.C. Cesare muore.", "La prof.ssa Rossi e i f.lli Bruni."]),
+        ("es", ["En el s. XX, el Pbro. Gil y Hnos. Ruiz.", "Vio sus coches.", "Ya."]),
+        ("nl", ["Zij woont in de Kerkstr. Noord.", "Hij ook."]),
         # Words that only look like abbreviations.
         (
             "en",

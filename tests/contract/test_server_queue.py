@@ -23,10 +23,11 @@ def run(
 ) -> list[str]:
     """Run some requests beside the translating, and return what was translated together.
 
-    A text is a letter, and its translation the capital; "!" is a fault, and "~" takes until it is
-    stopped.
+    A text is a letter, and its translation the capital; "!" is a fault, "~" takes until it is
+    stopped, and "#" until all is over.
     """
     calls: list[str] = []
+    over = Event()
 
     def translate(
         sentences: list[tuple[str, list[str]]], stopped: Event, beam: int
@@ -38,6 +39,8 @@ def run(
         if "~" in texts:
             assert stopped.wait(60)
             raise StoppedError
+        if "#" in texts and not over.wait(10):
+            calls.append("waited for")
         return [
             Translation(
                 1, one, [], [], one.upper(), [], "", [], [], 0, [], None, "fp32"
@@ -55,6 +58,7 @@ def run(
         running.cancel()
 
     asyncio.run(both())
+    over.set()
     return calls
 
 
@@ -199,12 +203,14 @@ def test_who_may_get_company_waits_for_it(monkeypatch: pytest.MonkeyPatch) -> No
     assert run(work, clients=2) == ["ab"]
 
 
-@pytest.mark.parametrize("leaves", [True, False])
-def test_a_batch_that_nobody_waits_for_is_stopped(leaves: bool) -> None:
-    """All of its clients have left, or the server stops."""
+@pytest.mark.parametrize(
+    ("texts", "leaves"), [("a~", True), ("a~", False), ("a#", False)]
+)
+def test_a_batch_that_nobody_waits_for_is_stopped(texts: str, leaves: bool) -> None:
+    """All of its clients have left, or the server stops, which waits for no batch."""
 
     async def work(batches: Batches) -> None:
-        asked = [asyncio.create_task(ask(batches, one)) for one in "a~"]
+        asked = [asyncio.create_task(ask(batches, one)) for one in texts]
         while not batches.waiting:
             await asyncio.sleep(0)
         while batches.waiting:
@@ -214,7 +220,7 @@ def test_a_batch_that_nobody_waits_for_is_stopped(leaves: bool) -> None:
                 one.cancel()
             assert await ask(batches, "b") == "B"
 
-    assert run(work) == (["a~", "b"] if leaves else ["a~"])
+    assert run(work) == ([texts, "b"] if leaves else [texts])
 
 
 @pytest.mark.parametrize(

@@ -237,11 +237,11 @@ def test_what_is_not_run_says_how_to_and_what_it_takes(paper: Settings) -> None:
     ours = frame[frame["BLEU (ours)"] == "not run"]
     seeds = "results/wmt16_en_ro/models/wmt16_en_ro/seed{1,2,3}/newstest2016.beam5.bleu.json"
     assert ours["Command"].iloc[1] == f"snakemake {seeds} --config scale=paper"
-    assert ours["Cost"].iloc[2] == "3 trainings, 1,332.0 GPU-hours"
+    assert ours["Cost"].iloc[2] == "3 trainings, 1,332.0 of the papers' GPU-hours"
     assert set(ours[["Runs", "Test set", "Metric", "Processor"]].values.flat) == {""}
     ensembles = table(paper, "table2", []).iloc[2]
     assert "/ensemble8/newstest2014_filtered.beam5_en_de" in ensembles["Command"]
-    assert ensembles["Cost"] == "8 trainings, 3,552.0 GPU-hours"
+    assert ensembles["Cost"] == "8 trainings, 3,552.0 of the papers' GPU-hours"
     assert "speed" not in table(paper, "figure3", [])
 
 
@@ -252,7 +252,7 @@ def test_the_command_names_what_is_missing_alone(
     frames = [table(paper, "table1", seeds[:count]).iloc[1] for count in (1, 3)]
     found = [tuple(row[["BLEU (difference)", "Runs", "Cost"]]) for row in frames]
     assert found == [
-        ("+1.05", "1 of 3", "2 trainings, 360.0 GPU-hours"),
+        ("+1.05", "1 of 3", "2 trainings, 360.0 of the papers' GPU-hours"),
         ("+1.05", "3 of 3", ""),
     ]
     assert "/seed{2,3}/newstest2016.beam5.bleu.json" in frames[0]["Command"]
@@ -291,10 +291,21 @@ def test_a_failed_run_says_why(paper: Settings, romanian: Cell, there: int) -> N
     )
 
 
-def test_a_printed_table_has_the_values_and_their_footnotes(paper: Settings) -> None:
+@pytest.mark.parametrize(
+    ("overlap", "mark", "note"),
+    [
+        (None, "", ""),
+        ({"pairs": 500, "both": 0, "source": 0, "target": 0}, "", ""),
+        ({"pairs": 500, "both": 4, "source": 9, "target": 4}, ", 3", "4 of 500 pairs"),
+        ({"pairs": 500, "both": 0, "source": 0, "target": 1}, ", 3", "0 of 500 pairs"),
+    ],
+)
+def test_a_printed_table_has_the_values_and_their_footnotes(
+    paper: Settings, overlap: dict[str, int] | None, mark: str, note: str
+) -> None:
     measured = cells(paper, "table4")
     found = [
-        write(path, bleu(after=30.0, before=20.0 + seed))
+        write(path, bleu(after=30.0, before=20.0 + seed) | {"overlap": overlap})
         for seed, path in enumerate(measured[1].paths)
     ]
     output = Path("table4.md")
@@ -302,7 +313,9 @@ def test_a_printed_table_has_the_values_and_their_footnotes(paper: Settings) -> 
     write_table(paper, "table4", cells=measured, outputs=[output], **given)
     markdown = output.read_text("utf-8")
     row = "| 6.64 | not run | 21.7 | 21.0 ± 1.0 (-0.7) | 0.980 ± 0.000 |"
-    assert f"| ConvS2S [1, 2] {row}" in markdown
+    assert f"| ConvS2S [1, 2{mark}] {row}" in markdown
+    assert ("are also in the training text;" in markdown) == bool(note)
+    assert note in markdown
     shared = (
         "Unless a footnote says otherwise: runs: 3 of 3; test set: wmt14_en_de_word "
     )

@@ -13,7 +13,7 @@ from convs2s.data.vocabulary import END, PADDING, SPECIAL_TOKENS, UNKNOWN
 from convs2s.decoding.search import beam_search
 from convs2s.decoding.streams import ChunkTranslator
 from convs2s.decoding.translate import LineTranslator
-from convs2s.decoding.words import replace_unknown
+from convs2s.decoding.words import put_back, replace_unknown
 from convs2s.model_file import load_model, save_model
 from convs2s.models.ensemble import DecoderState, Ensemble
 from tests.support.networks import options
@@ -148,22 +148,90 @@ def test_a_word_is_looked_up_as_it_is_written() -> None:
     assert [row["position"] for row in replacements] == [1, 2, 3, 4]
 
 
+def of_pieces(path: Path, codes: str, tmp_path: Path) -> Path:
+    """A model with the weights of another one, which reads pieces of words."""
+    network, description = load_model(path)
+    pieces = description.model_copy(update={"bpe_codes": f"#version: 0.2\n{codes}"})
+    save_model(tmp_path / "pieces", network.state_dict(), pieces)
+    return tmp_path / "pieces"
+
+
 def test_places_count_words_where_tokens_are_pieces(
     unknowing: Path, model: Path, tmp_path: Path
 ) -> None:
-    network, description = load_model(unknowing)
-    pieces = description.model_copy(update={"bpe_codes": "#version: 0.2\n"})
-    save_model(tmp_path / "pieces", network.state_dict(), pieces)
-    (one,) = translator(tmp_path / "pieces").translate(["ab cd"])
-    assert one.source_tokens == ["a@@", "b", "c@@", "d"]
-    assert one.source_words == ["ab", "cd"]
-    assert one.alignment is not None
-    for row in one.replacements:
-        assert row["source_position"] == one.alignment[row["position"]] // 2
+    pieces = of_pieces(unknowing, "w 1</w>\n", tmp_path)
+    (one,) = translator(pieces).translate(["abw1 cd"])
+    assert one.source_tokens == ["a@@", "b@@", "w1", "c@@", "d"]
+    assert one.source_words == ["abw1", "cd"]
+    assert [row["source_position"] for row in one.replacements[-2:]] == [1, 1]
+    assert [row["position"] for row in one.replacements[-2:]] == [
+        len(one.words) - 1
+    ] * 2
     # The words of a model without BPE may look like pieces.
     settings = DecodingSettings(replace_unknown=False)
     plain = LineTranslator([model], settings, "cpu", pretokenized=True)
     assert next(plain.translate(["w1@@ w2"])).source_words == ["w1@@", "w2"]
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("w1 w2 \U0001f642", "{} \U0001f642"),
+        ("\U0001f642 w1 w2", "\U0001f642 {}"),
+        (
+            "\u5317\u4eac w1 w2 \U0001f642 \U0001f642",
+            "\u5317\u4eac {} \U0001f642 \U0001f642",
+        ),
+        (
+            "\u0440\u0435\u0434 \u043c\u0430\u043d",
+            "\u0440\u0435\u0434 \u043c\u0430\u043d",
+        ),
+        ("w1 w2", "{}"),
+    ],
+)
+def test_words_that_a_model_of_pieces_does_not_hold_are_kept(
+    model: Path, tmp_path: Path, line: str, expected: str
+) -> None:
+    """And the others are translated as without them."""
+    pieces = of_pieces(model, "w 1</w>\nw 2</w>\n", tmp_path)
+    known, one = translator(pieces).translate(["w1 w2", line])
+    assert known.words
+    assert one.text == expected.format(known.text)
+    assert one.score == (known.score if "{}" in expected else 0.0)
+    copied = one.source_words.copy()
+    for word in ("w1", "w2"):
+        if word in copied:
+            copied.remove(word)
+    assert [one.words[row["position"]] for row in one.replacements] == [
+        word for word in copied for _ in (word if word.isalpha() else "1")
+    ]
+    (kept,) = translator(pieces, replace_unknown=False).translate([line])
+    assert kept.source_tokens == one.source_tokens
+    assert kept.replacements == []
+
+
+@pytest.mark.parametrize(
+    ("tokens", "alignment", "held", "expected", "places"),
+    [
+        ("a b", [0, 1], [0, 2], "a <unk> b", [0, 1, 2]),
+        ("b a", [1, 0], [0, 2], "b a <unk>", [2, 0, 1]),
+        ("a@@ b c", [0, 1, 1], [0, 2], "a@@ b <unk> c", [0, 2, 1, 2]),
+        ("a b a c", [0, 1, 0, 2], [0, 2, 4], "a b <unk> a <unk> c", [0, 2, 3, 0, 1, 4]),
+        ("b c", [1, 1], [0, 3], "<unk> <unk> b c", [1, 2, 3, 3]),
+        ("", [], [0], "<unk>", [1]),
+        ("", [], [], "<unk> <unk>", [0, 1]),
+    ],
+)
+def test_where_they_stand(
+    tokens: str,
+    alignment: list[int],
+    held: list[int],
+    expected: str,
+    places: list[int],
+) -> None:
+    length = 2 if len(held) < 2 else held[-1] + 1
+    found = put_back(tokens.split(), alignment, held, length)
+    assert found == (expected.split(), places)
 
 
 # ---- words that the model does not know ----
@@ -193,13 +261,8 @@ def test_the_words_that_a_model_does_not_know(
 
 
 def test_a_word_is_unknown_with_any_of_its_pieces(model: Path, tmp_path: Path) -> None:
-    network, description = load_model(model)
-    codes = "#version: 0.2\nw 1</w>\nw 2</w>\n"
-    pieces = description.model_copy(update={"bpe_codes": codes})
-    save_model(tmp_path / "pieces", network.state_dict(), pieces)
-    settings = DecodingSettings(replace_unknown=False)
-    translator = LineTranslator([tmp_path / "pieces"], settings, "cpu")
-    (one,) = translator.translate(["w1 w1x ab w2 ab"])
+    pieces = of_pieces(model, "w 1</w>\nw 2</w>\n", tmp_path)
+    (one,) = translator(pieces).translate(["w1 w1x ab w2 ab"])
     tokens = "w1 w@@ 1@@ x a@@ b w2 a@@ b"
     assert one.source_tokens == tokens.split()
     assert one.unknown_words == ["w1x", "ab"]

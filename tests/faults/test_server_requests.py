@@ -217,14 +217,20 @@ def test_a_translation_that_nobody_waits_for_is_stopped(
 ) -> None:
     begun = Event()
     ended = Event()
+    released = Event()  # ends what does not look whether it is stopped
 
     def translate_for_ever(
         _: object, __: object, stopped: Event, **___: object
     ) -> None:
         begun.set()
-        if stopped.wait(100):
+        if stopped.wait(100) and (ends != "stops" or released.wait(100)):
             ended.set()
         raise StoppedError
+
+    def read_for_ever(_: object, __: str) -> list[str]:
+        begun.set()
+        released.wait(100)
+        return []
 
     monkeypatch.setattr(Translator, "translate_tokens", translate_for_ever)
     seconds = 0.5 if ends == "late" else 90
@@ -238,12 +244,22 @@ def test_a_translation_that_nobody_waits_for_is_stopped(
             asking.close()
         if ends != "stops":
             assert ended.wait(60)
+        else:
+            begun.clear()
+            monkeypatch.setattr(Translator, "tokens", read_for_ever)
+            reading = running.connect()
+            reading.sendall(running.request(["w1 " * 500]))
+            assert begun.wait(60)
         stopping = time.monotonic()
-    assert ended.is_set()
+    assert ends != "stops" or not ended.is_set()
+    released.set()
+    assert ended.wait(60)
     # Of the second more than --stop-seconds, the rest is for a machine that is busy.
     assert time.monotonic() - stopping < 30
     if ends == "stops":
-        assert b"shutting down" in asking.makefile("rb").read()
+        for client in (asking, reading):
+            assert b"shutting down" in client.makefile("rb").read()
+        reading.close()
     asking.close()
 
 

@@ -103,7 +103,7 @@ def test_a_search_waits_once_a_step() -> None:
 
 
 @pytest.mark.parametrize("beam", [1, 3])
-@pytest.mark.parametrize("lengths", [(9, 2, 5), (6, 6), (20, 3)])
+@pytest.mark.parametrize("lengths", [(9, 2, 5), (6, 6), (20, 3), (7,)])
 def test_recorded_steps_are_the_steps(beam: int, lengths: tuple[int, ...]) -> None:
     made = [networks.network(seed).cuda() for seed in (1, 2)]
     source = networks.batch(*lengths)

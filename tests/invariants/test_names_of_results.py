@@ -79,7 +79,7 @@ DecodingSettings:
   vocabulary_selection: model
   ensemble: probabilities
   precision: fp32
-  cuda_graphs: false
+  cuda_graphs: true
   batch_sentences: 64
   batch_tokens: 4000
 Task:
@@ -101,7 +101,8 @@ Task:
 Titles: {one_in: 43}
 """)
 """A new key comes here with its default. None may change: a result is known by what its keys say
-beside their defaults, so one of before would be taken for another."""
+beside their defaults, so one of before would be taken for another. Only ``cuda_graphs`` did, before
+a release: on a GPU it changes a score's last digits, and nothing elsewhere."""
 
 OF_NO_RESULT = (
     "checkpoint_minutes tensorboard threads text paper_pairs vocabulary_of n_best released "
@@ -138,7 +139,7 @@ def test_keys_that_are_newer_than_published_results_count_only_where_they_say_so
     assert "best_by" not in counted(Recipe())
     assert counted(Recipe(best_by="bleu"))["best_by"] == "bleu"
     assert "cuda_graphs" not in counted(DecodingSettings())
-    assert counted(DecodingSettings(cuda_graphs=True))["cuda_graphs"] is True
+    assert counted(DecodingSettings(cuda_graphs=False))["cuda_graphs"] is False
 
     class Recipe2(Recipe):
         new: float = 0.5

@@ -1,7 +1,9 @@
 """A search that replays recorded steps finds what one finds that runs them."""
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -10,7 +12,9 @@ from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
+from convs2s.config.decoding import DecodingSettings
 from convs2s.data.vocabulary import END
+from convs2s.decoding import translate
 from convs2s.decoding.parallel import Stop
 from convs2s.decoding.search import Hypothesis, beam_search
 from convs2s.models.convs2s import ConvS2S
@@ -141,10 +145,34 @@ def test_it_finds_the_same(
 def test_a_recording_is_used_again_for_batches_of_its_shape() -> None:
     recorded = Recorded(network())
     shapes = ((4,), (9, 2), (5,) * SENTENCE_MULTIPLE, (20, 3), (15, 15))
-    # In vectors of 16: (4,) to (15, 15) have one length.
+    # In vectors of 16: (4,) to (15, 15) have one length. A sentence alone stays so.
     for lengths in shapes + shapes:
         beam_search(recorded, batch(*lengths), options(beam=2))
-    assert len(recorded.made) == 2
+    assert len(recorded.made) == 3
+
+
+@pytest.mark.parametrize("beam", [1, 3])
+def test_a_sentence_alone_is_not_filled_up(beam: int) -> None:
+    model = network()
+    recorded = Recorded(model)
+    for length in (5, 7):
+        given = (batch(length), options(beam=beam))
+        assert_alike(
+            beam_search(recorded, *given), beam_search(Ensemble([model]), *given)
+        )
+    assert list(recorded._idle) == [(1, 16, beam)]
+
+
+def test_a_gpu_records_unless_it_is_told_not_to(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    loaded = network(), Mock()
+    monkeypatch.setattr(translate, "load_model", lambda path, device: loaded)
+    kinds = []
+    for settings in (DecodingSettings(), DecodingSettings(cuda_graphs=False)):
+        ensemble, _ = translate.load_ensemble([Path("model")], "cuda", settings)
+        kinds.append(type(ensemble))
+    assert kinds == [RecordedEnsemble, Ensemble]
 
 
 def test_a_batch_that_nobody_waits_for_leaves_its_recording_to_the_next(

@@ -74,6 +74,7 @@ def scored_rouge(
     outputs: Sequence[str] = OUTPUTS,
     references: Sequence[Sequence[str]] = (REFERENCES, FURTHER),
     has_exceptions: bool = False,
+    counts: Path | None = None,
     **stated: Any,
 ) -> Path:
     """Score three outputs; return the file."""
@@ -92,6 +93,7 @@ def scored_rouge(
         test_set="test",
         settings=RougeSettings(**{"lead_words": 3} | stated),
         manifest={"seed": 1},
+        counts=counts,
     )
     return folder / name
 

@@ -4,6 +4,7 @@ Blanks in the name of a results folder are ordinary, and a shell would run what 
 """
 
 import json
+import os
 import shutil
 from pathlib import Path
 
@@ -79,6 +80,21 @@ def test_a_task_takes_the_vocabulary_of_the_model_it_starts_from(
     assert not list(tuned.folder.rglob("ran"))
     log = tuned / RESULTS / "logs/mine_tuned/small_tuned/seed1/train.log"
     assert log.stat().st_size
+
+
+@pytest.mark.parametrize(("seconds", "is_seen"), [(1e9, True), (None, False)])
+def test_an_older_model_in_place_of_the_one_it_starts_from_is_seen(
+    tuned: Checkout, tmp_path: Path, seconds: float | None, is_seen: bool
+) -> None:
+    checkout = tuned.copy(tmp_path)
+    start = checkout / START
+    if seconds is None:
+        start.touch()
+    else:
+        shutil.copy(checkout / TUNED / "model.safetensors", start)
+        os.utime(start, (seconds, seconds))
+    done = checkout.snakemake("--dry-run", *COMMAND)
+    assert ("train_model" in done.planned) == is_seen, done.said
 
 
 @pytest.mark.parametrize(

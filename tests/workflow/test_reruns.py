@@ -69,6 +69,7 @@ def test_what_changes_no_result_reruns_nothing(finished: Checkout) -> None:
 def test_another_limit_of_tokens_or_version_trains_and_makes_no_text_again(
     finished: Checkout,
 ) -> None:
+    empty(finished / ".snakemake/metadata")
     version = finished / "src/convs2s/training/identity.py"
     text = version.read_text("utf-8")
     other = re.sub(r"(?m)^(TRAINING_VERSION = ).*", r"\g<1>99", text)

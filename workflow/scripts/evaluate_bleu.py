@@ -24,4 +24,5 @@ with job(snakemake) as inputs:
         tokenize=snakemake.params.tokenize,
         metrics=list(snakemake.params.metrics),
         manifest=run_manifest(inputs, **snakemake.params.run, decoding=decoding),
+        counts=next(map(Path, snakemake.input.counts), None),
     )

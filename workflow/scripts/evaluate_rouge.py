@@ -33,4 +33,5 @@ with job(snakemake) as inputs:
             decoding=decoding,
             rouge=settings.model_dump(mode="json"),
         ),
+        counts=next(map(Path, snakemake.input.counts), None),
     )

@@ -109,7 +109,7 @@ class Translator:
         threads: int | None = None,
         precision: Precision | Literal["auto"] = "fp32",
         ensemble: Average = "probabilities",
-        cuda_graphs: bool = False,
+        cuda_graphs: bool = True,
         pretokenized: bool = False,
     ) -> Self:
         """Load a model file, or several that make an ensemble.

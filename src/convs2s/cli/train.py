@@ -24,6 +24,7 @@ from convs2s.files.atomic import is_written_in_place
 from convs2s.files.checksums import check_noted
 from convs2s.files.interrupts import handling, interrupt
 from convs2s.pipeline.living import RUN, living_job
+from convs2s.pipeline.made import noted_origin
 from convs2s.pipeline.tries import noted_try
 
 WATCH_SECONDS = 2.0  # between two updates of ``status --watch``
@@ -152,13 +153,17 @@ def _train(arguments: Namespace) -> None:
 
 
 def _try_to_train(arguments: Namespace) -> None:
+    from convs2s.training.identity import TRAINING_VERSION
     from convs2s.training.workers import is_worker
 
     # In a job of the workflow this process notes the try; its workers must not.
     outputs = []
     if RUN in os.environ and not is_worker():
         outputs.append(str(arguments.output))
-    with living_job(), noted_try(outputs):
+    # As in the rule's `changed`.
+    params = {"version": TRAINING_VERSION}
+    start = [str(arguments.start)] if arguments.start else []
+    with living_job(), noted_try(outputs), noted_origin(outputs, params, start):
         _start_training(arguments)
 
 
@@ -352,7 +357,7 @@ def _kernels(arguments: Namespace) -> None:
             "be measured"
         )
     chosen = choice.fastest_kernel(products)
-    print(f"{'training in fp32':24} GFLOP/s")
-    for kernel, rate in choice.training_rates(products).items():
-        mark = "   chosen" if kernel == chosen else ""
-        print(f"{kernel:24} {rate / 1e9:7.0f}{mark}")
+    print(f"{'training':24} GFLOP/s")
+    for name, rate in choice.training_rates(products, with_bf16=True).items():
+        mark = "   chosen for fp32" if name == chosen else ""
+        print(f"{name:24} {rate / 1e9:7.0f}{mark}")

@@ -1,7 +1,5 @@
 """config/costs.yaml: the figures from which ``snakemake preflight`` estimates the cost of work."""
 
-from typing import Literal
-
 from convs2s.config.section import Items, PositiveFloat, Section
 
 
@@ -14,19 +12,15 @@ class CostFigure(Section):
     """Where the figure comes from."""
 
 
-class KnownTraining(Section):
-    """A training whose time is known."""
+class PrintedTraining(Section):
+    """A training whose time a paper states."""
 
     text: str
     """The task whose training text the model is trained on."""
     model: str
     """A model of config/models.yaml."""
-    device: Literal["GPU", "core"]
-    """Unit of the hours: hours of one GPU, or of one CPU core."""
     hours: PositiveFloat
-    """Hours of one training, summed over all its devices."""
-    printed: bool = False
-    """true: a paper states the hours, for its devices; false: they were measured here."""
+    """Hours of one training, summed over all its GPUs."""
     source: str
     """Where the figure comes from."""
 
@@ -45,6 +39,14 @@ class GpuRates(Section):
     """Rate of matrix products in bf16, in TFLOP/s; null: the GPU does not support bf16."""
     bandwidth: PositiveFloat
     """Bandwidth of the GPU's memory, in GB/s."""
+    memory: PositiveFloat
+    """Size of the GPU's memory, in GB."""
+    link: PositiveFloat | None = None
+    """Rate at which a GPU sends to the others of its node, in GB/s; null: several GPUs have no
+    estimate."""
+    network: PositiveFloat | None = None
+    """Rate at which a node of eight GPUs sends to other nodes, in GB/s; null: several nodes have no
+    estimate."""
     source: str
     """Where the figures come from."""
 
@@ -85,26 +87,24 @@ class Costs(Section):
     block_passes: CostFigure
     """Number of times that a training reads or writes an array with the size of a convolutional
     block's output, for each block, forward and backward."""
-    block_operations: CostFigure
-    """Number of operations that the CPU starts on the GPU for each block and micro-batch, forward
-    and backward."""
-    operation_microseconds: CostFigure
+    block_launches: CostFigure
+    """Number of operations that the CPU starts on the GPU for each convolutional block and
+    micro-batch, forward and backward."""
+    launch_microseconds: CostFigure
     """Microseconds that the CPU takes to start one operation on the GPU."""
     paper_gpu: GpuRates
     """The GPU on which the papers measured their hours."""
     gpus: Items[GpuRates]
-    """GPUs for which `snakemake preflight` estimates the hours of the papers' trainings."""
-    trainings: Items[KnownTraining]
-    """Trainings whose time is known, from a paper or from a measurement."""
+    """GPUs for which `snakemake preflight` can calculate the hours of trainings."""
+    trainings: Items[PrintedTraining]
+    """Trainings whose time a paper states."""
 
-    def training(self, text: str, model: str) -> KnownTraining | None:
-        """Return the known time of a model's training on a task's text; None if it is not known.
+    def training(self, text: str, model: str) -> PrintedTraining | None:
+        """Return what a paper states of a model's training on a task's text, or None.
 
-        The hours that a paper prints for NAME also apply to NAME_fp32, which has the paper's recipe
-        without bf16 and compilation.
+        The hours of NAME also apply to NAME_fp32, which has the paper's recipe without bf16 and
+        compilation.
         """
-        known = {(entry.text, entry.model): entry for entry in self.trainings}
-        if (text, model) in known:
-            return known[text, model]
-        in_paper = known.get((text, model.removesuffix("_fp32")))
-        return in_paper if in_paper and in_paper.printed else None
+        model = model.removesuffix("_fp32")
+        stated = {(entry.text, entry.model): entry for entry in self.trainings}
+        return stated.get((text, model))

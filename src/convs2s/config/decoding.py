@@ -82,10 +82,10 @@ class DecodingSettings(Section):
     read; only kind: convs2s on a CPU supports it. auto chooses int8 for kind: convs2s on a CPU,
     bf16 on a GPU that supports it, and fp32 otherwise. With auto, scores may therefore differ
     between machines (docs/translating.md)."""
-    cuda_graphs: bool = False
+    cuda_graphs: bool = True
     """Whether a GPU records a step of the search once and replays it. Otherwise the CPU starts each
-    operation of each step. Only for ConvS2S without vocabulary selection; no effect on a CPU. On
-    an H100, search was 1.8 to 5.1 times as fast (docs/notes/gpu.md)."""
+    operation of each step: on an H100, search took 1.8 to 5.1 times as long (docs/notes/gpu.md).
+    Only for ConvS2S without vocabulary selection; no effect on a CPU."""
     batch_sentences: PositiveInt = 64
     """Maximum number of sentences translated at a time. On a CPU, only the speed depends on it."""
     batch_tokens: PositiveInt | None = 4000

@@ -20,6 +20,16 @@ MICRO_BATCH_TOKENS = 4000
 """Default of ``batch.micro_batch_tokens``, for which a GPU's memory may put more."""
 
 
+def tokens_for_memory(memory: float) -> int:
+    """Return the micro-batch of a GPU with ``memory`` bytes, for a recipe with the default.
+
+    It is 4,000 tokens for each 10 GB, but not more than 32,000: larger micro-batches are hardly
+    faster. WMT'14 English-French takes 3.5 GB for 4,000 tokens in fp32
+    (tests/contract/test_gpu_budgets.py).
+    """
+    return MICRO_BATCH_TOKENS * min(8, max(1, int(memory // 10**10)))
+
+
 class Start(Section):
     """A trained model that a training begins with."""
 
@@ -122,8 +132,10 @@ class Recipe(Section):
     average: Annotated[int, Field(ge=2)] | None = None
     """Number of last epochs whose parameters are averaged into the resulting model. null: the model
     has the parameters of the best epoch, as in the paper."""
-    precision: Literal["fp32", "bf16"] = "fp32"
-    """Number format in which training computes. Parameters are always kept in fp32."""
+    precision: Literal["auto", "fp32", "bf16"] = "fp32"
+    """Number format in which training computes. Parameters are always kept in fp32. auto takes bf16
+    where it is faster: on GPUs that have it, and on CPUs by a measurement (docs/training.md). The
+    choice is kept with the states, so a training is resumed with the same."""
     compile: bool = False
     """Whether the network is compiled with torch.compile, for long trainings on GPUs. Compilation
     takes minutes at the start of a training and needs a C compiler (a C++ compiler on a CPU). On a

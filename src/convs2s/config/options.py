@@ -61,6 +61,10 @@ class Options(Section):
     tasks: SomeItems[str] | None = None
     """Tasks that preflight and the stage targets (download, prepare, align, train, decode,
     evaluate, figures) cover. null: the tasks of the paper's tables."""
+    preflight_gpu: str | None = None
+    """The GPU for which preflight calculates the hours of trainings: a name in gpus of
+    config/costs.yaml, such as H100. null: preflight measures updates on this machine, or, if the
+    jobs run on other machines, takes the first GPU of that list."""
     mirrors: Items[HomePath] = ()
     """Folders or base URLs in which a download is looked up before its host is asked. A mirror has
     the file of https://HOST/PATH at MIRROR/HOST/PATH."""

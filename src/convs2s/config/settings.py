@@ -284,6 +284,9 @@ def check_references(settings: Settings, origins: Mapping[str, str]) -> None:
     settings.check_names(f"{where}.models", "model", *options.overrides.models)
     settings.check_names(f"{where}.decodings", "decoding", *options.overrides.decodings)
     settings.check_names(f"{origins['tasks']}: tasks", "task", *options.tasks or ())
+    known_gpus = [gpu.name for gpu in settings.costs.gpus]
+    where = f"{origins['preflight_gpu']}: preflight_gpu"
+    check_known(where, "GPU", options.preflight_gpu, known_gpus)
     _check_scale(f"config/scales/{options.scale}.yaml", settings)
     for number, training in enumerate(settings.costs.trainings, start=1):
         where = f"config/costs.yaml: training {number}"

@@ -4,13 +4,14 @@ It is computed from the figures in config/costs.yaml, which also has their sourc
 """
 
 import math
-from collections import Counter
+import os
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
 
-from convs2s.config.costs import CostFigure, KnownTraining
+from convs2s.config.costs import CostFigure
 from convs2s.config.file_reference import (
     FileReference,
     known_download,
@@ -18,19 +19,19 @@ from convs2s.config.file_reference import (
 )
 from convs2s.config.settings import Settings
 from convs2s.config.task import Task
-from convs2s.costs.exhibits import hours_of
 from convs2s.costs.memory import (
     FLOAT_BYTES,
     OPTIMIZER_NUMBERS,
     training_memory,
     types_of,
 )
-from convs2s.costs.roofline import Work
+from convs2s.costs.roofline import CalculatedSpeed, Work
+from convs2s.data.dataset import read_description
 from convs2s.files.atomic import size_of
 from convs2s.files.compressed import BUFFER_BYTES, decompressed_file
 from convs2s.layout import Layout
 from convs2s.paper.cells import Cell
-from convs2s.paper.trained import SECONDS_PER_HOUR, Hours
+from convs2s.paper.trained import SECONDS_PER_HOUR
 from convs2s.training.identity import may_be_longer
 
 _COMPRESSED = {".gz", ".tgz", ".bz2", ".xz", ".zst", ".zip"}
@@ -59,14 +60,16 @@ class TrainingCost:
 
     model: str
     runs: int  # the number of trainings
+    missing: int  # those of them that are not finished
     memory: float  # bytes of memory, of all workers together
     # The size of a training state: the parameters and the optimizer's numbers.
     state_bytes: int
     # The size of the model file and of the states that stay.
     kept_bytes: int
-    known: KnownTraining | None  # the hours; None if they are not known
-    # For the estimates of GPUs; None for an LSTM, which has no estimate.
-    work: Work | None
+    work: Work
+    epoch_tokens: float | None  # target tokens of an epoch; None if not known yet
+    # The number of epochs: the recipe's or the paper's; None if validation decides it.
+    epochs: float | None
 
 
 @dataclass(frozen=True)
@@ -88,14 +91,6 @@ class Budget:
     def disk(self) -> float:
         """The largest number of bytes that the task's results take at any time."""
         return max((during for _, during, _ in levels(self.stages)), default=0)
-
-    @property
-    def to_train(self) -> Hours:
-        """The sum of the hours of the task's trainings, without those whose hours are not known."""
-        known = (
-            hours_of(cost.known) * cost.runs for cost in self.trainings if cost.known
-        )
-        return sum(known, Hours())
 
 
 def levels(stages: Iterable[Stage]) -> Iterator[tuple[Stage, float, float]]:
@@ -321,34 +316,41 @@ def _trainings(
 ) -> list[TrainingCost]:
     """Return the costs of a task's trainings: those for its headline and those for its cells."""
     task = settings.tasks[name]
+    folder = Layout(settings.scale.results_dir, settings.scale.downloads_dir).task(name)
     trainings = {(name, task.headline.model, run) for run in task.headline_runs()}
     trainings.update(chain.from_iterable(cell.trainings for cell in cells))
-    runs_of_models = Counter(
-        model for task_name, model, _ in sorted(trainings) if task_name == name
-    )
+    runs_of_models = defaultdict(list)
+    for task_name, model, run in sorted(trainings):
+        if task_name == name:
+            runs_of_models[model].append(run)
     options = settings.options
     # Null means one GPU. With the device `auto`, the machine may have none, and none is counted.
     gpus = options.gpus or int(options.device == "cuda")
     if options.device == "cpu":
         gpus = 0
-    source, target = types_of(task.vocabulary, pairs)
+    types = types_of(task.vocabulary, pairs)
+    sentence_tokens = settings.costs.sentence_tokens.value
+    epoch_tokens = pairs and pairs * sentence_tokens
+    description = Path(folder.store_description("train"))
+    if description.is_file():
+        epoch_tokens = read_description(description).target_tokens
     costs = []
     for model, runs in runs_of_models.items():
         architecture = settings.models[model].architecture
         recipe = settings.models[model].training
-        parameters = architecture.count_parameters(source, target)
-        weights = parameters * FLOAT_BYTES
-        work = None
-        layers = architecture.blocks
-        if layers:  # an LSTM has none
-            work = Work(
-                weights=parameters - architecture.count_embeddings(source, target),
-                parameters=parameters,
-                blocks=len(layers),
-                widths=sum(layer.width for layer in layers),
-                types=target,
-                recipe=recipe,
-            )
+        sentences = recipe.batch.sentences or math.inf
+        work = Work(
+            architecture,
+            recipe,
+            types,
+            tokens=min(recipe.batch.tokens or math.inf, sentences * sentence_tokens),
+            threads=min(options.cores or recipe.threads, os.cpu_count() or 1),
+        )
+        epochs = recipe.maximum_epochs
+        if epochs is None and epoch_tokens:
+            tokens = _tokens_of_paper(settings, task.text_name, model, work)
+            epochs = tokens and tokens / epoch_tokens
+        weights = work.parameters * FLOAT_BYTES
         # The number of sets of parameters that the model is made from.
         averaged = recipe.average or 1
         kept_bytes = (1 + averaged) * weights
@@ -356,14 +358,34 @@ def _trainings(
         # The last state stays if a longer training could go on from it.
         if may_be_longer(recipe.schedule.kind, recipe.maximum_epochs):
             kept_bytes += state_bytes
+        missing = [run for run in runs if not Path(folder.model(model, run)).exists()]
         cost = TrainingCost(
             model=model,
-            runs=runs,
-            memory=training_memory(recipe, parameters, target, gpus),
+            runs=len(runs),
+            missing=len(missing),
+            memory=training_memory(recipe, work.parameters, types[1], gpus),
             state_bytes=state_bytes,
             kept_bytes=kept_bytes,
-            known=settings.costs.training(task.text_name, model),
             work=work,
+            epoch_tokens=epoch_tokens,
+            epochs=epochs,
         )
         costs.append(cost)
     return costs
+
+
+def _tokens_of_paper(
+    settings: Settings, text: str, model: str, work: Work
+) -> float | None:
+    """Return the target tokens of a training of the paper, by its hours; None if it has none.
+
+    The papers do not state the number of epochs. A GPU of theirs is assumed to reach the calculated
+    speed.
+    """
+    known = settings.costs.training(text, model)
+    recipe = work.recipe.model_copy(update={"precision": "fp32", "compile": False})
+    papers = CalculatedSpeed(settings.costs.paper_gpu, settings.costs)
+    update = papers.update(replace(work, recipe=recipe), work.tokens)
+    if known is None or update is None:
+        return None
+    return known.hours * SECONDS_PER_HOUR * work.tokens / update.seconds

@@ -8,7 +8,6 @@ from convs2s.costs.exhibits import Cost, PaperCosts, costs
 from convs2s.files.text import write_text
 from convs2s.paper.cells import Cell
 from convs2s.paper.table_formats import Sheet, csv, markdown
-from convs2s.paper.trained import Hours
 
 _NAME = "Table or figure"
 _SCALE = "Scale"
@@ -22,7 +21,7 @@ def write_costs(
     benchmarks: Path,
     outputs: Sequence[Path],
 ) -> None:
-    """Write the measured and expected costs of each table and figure (`exhibits.costs`).
+    """Write the measured costs of each table and figure (`exhibits.costs`).
 
     Args:
         settings: the configuration.
@@ -73,16 +72,14 @@ def _row(name: str, cost: Cost) -> dict[str, str]:
         "Core-hours": "",
         "GPU-hours": "",
         _JOBS: _hours(cost.jobs),
-        "To come, core-hours": "",
-        "To come, GPU-hours": "",
-        "To come, trainings not measured": str(cost.unknown),
         "The papers' GPU-hours": "",
         "Models whose hours they do not state": str(len(cost.printed.unstated)),
     }
     if cost.finished:
-        row["Core-hours"], row["GPU-hours"] = _pair(cost.measured)
-    if cost.trainings:
-        row["To come, core-hours"], row["To come, GPU-hours"] = _pair(cost.to_come)
+        row["Core-hours"] = row["GPU-hours"] = "not measured"
+    if cost.measured:
+        row["Core-hours"] = _hours(cost.measured.cores)
+        row["GPU-hours"] = _hours(cost.measured.gpus)
     if cost.printed.stated:
         row["The papers' GPU-hours"] = _hours(cost.printed.hours)
     elif cost.printed.unstated:
@@ -108,13 +105,6 @@ def _printed_sheet(paper_costs: PaperCosts) -> Sheet:
         rows.append(row)
     headings = ["The hours of one training of each model, as the papers state them"]
     return Sheet(headings, rows, "Model")
-
-
-def _pair(hours: Hours | None) -> tuple[str, str]:
-    """Format core-hours and GPU-hours."""
-    if hours is None:
-        return "not measured", "not measured"
-    return _hours(hours.cores), _hours(hours.gpus)
 
 
 def _hours(hours: float) -> str:

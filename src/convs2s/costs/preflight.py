@@ -3,22 +3,38 @@
 import os
 import shutil
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 
 from convs2s.config.scale import Scale
 from convs2s.config.settings import Settings
-from convs2s.costs.budget import Budget, budgets, levels
+from convs2s.costs.budget import Budget, TrainingCost, budgets, levels
 from convs2s.costs.exhibits import Cost, PaperCosts, costs
-from convs2s.costs.roofline import estimate
+from convs2s.costs.roofline import CalculatedSpeed, Estimate, Speed, estimates
 from convs2s.errors import UserError
 from convs2s.files.text import write_lines
 from convs2s.paper.cells import Cell
-from convs2s.paper.trained import Hours
+from convs2s.paper.trained import SECONDS_PER_HOUR
 from convs2s.scoring.reports.layout import text_templates
 from convs2s.scoring.text_table import underlined
+
+
+@dataclass(frozen=True)
+class TrainingRow:
+    """What the missing trainings of a model take on some devices."""
+
+    cost: TrainingCost
+    estimate: Estimate
+    hours: (
+        float | None
+    )  # of one training, or of an epoch; None if its tokens are not known
+    # Hours of one device for all missing trainings, or for an epoch of each.
+    device_hours: float
+    is_alone: bool  # whether it is that on one GPU, or on the CPU
+    # How many times as fast the devices train side by side, each a training, as together.
+    gain: float
 
 
 @dataclass(frozen=True)
@@ -84,13 +100,15 @@ def preflight(
     every_cell = list(chain.from_iterable(cells.values()))
     task_budgets = budgets(settings, tasks, every_cell)
     this_machine = inspect_machine(settings.scale, is_local=is_local)
+    reasons = refusals(task_budgets, this_machine)
+    speed = _speed(settings, task_budgets, measures=is_local and not reasons)
     exhibits = costs(settings, cells, benchmarks) if cells else None
-    lines = report(settings, task_budgets, this_machine, exhibits).splitlines()
+    text = report(settings, task_budgets, this_machine, speed, exhibits)
+    lines = text.splitlines()
     _print("\n".join(lines))
     for line in requests:
         _print(line)
         lines.append(line)
-    reasons = refusals(task_budgets, this_machine)
     message = f"this run cannot fit: {'; '.join(reasons)}"
     if reasons:
         lines.append(f"error: {message}")
@@ -109,34 +127,76 @@ def _print(text: str) -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
+def _speed(
+    settings: Settings, task_budgets: Sequence[Budget], *, measures: bool
+) -> Speed:
+    """Return the speed of the GPU that is asked about, else of this machine if it is measured.
+
+    Where nothing is measured, it is that of the first GPU of config/costs.yaml.
+    """
+    gpus = {gpu.name: gpu for gpu in settings.costs.gpus}
+    works = []
+    for budget in task_budgets:
+        works += [cost.work for cost in budget.trainings if cost.missing]
+    asked = settings.options.preflight_gpu
+    if asked or not measures or not works:
+        gpu = gpus[asked] if asked else settings.costs.gpus[0]
+        return CalculatedSpeed(gpu, settings.costs)
+    # They import torch.
+    from convs2s.costs.measured import MeasuredSpeed
+    from convs2s.devices import held_device
+
+    kept = Path(settings.scale.results_dir) / "measured_updates.json"
+    with held_device(settings.options.device, waits=False) as device:
+        return MeasuredSpeed(works, settings.costs, device, kept)
+
+
+def training_rows(budget: Budget, speed: Speed) -> Iterator[TrainingRow]:
+    """Yield what a task's missing trainings take, on one device and on several."""
+    for cost in budget.trainings:
+        if not cost.missing:
+            continue
+        alone = None
+        for estimate in estimates(speed, cost.work):
+            alone = alone or estimate
+            together = estimate.rate / alone.rate
+            hours = None
+            if cost.epoch_tokens is not None:
+                tokens = cost.epoch_tokens * (cost.epochs or 1)
+                hours = tokens / estimate.rate / SECONDS_PER_HOUR
+            device_hours = cost.missing * estimate.devices * (hours or 0)
+            yield TrainingRow(
+                cost,
+                estimate,
+                hours,
+                device_hours,
+                is_alone=estimate is alone,
+                gain=estimate.devices / alone.devices / together,
+            )
+
+
 def report(
     settings: Settings,
     task_budgets: Sequence[Budget],
     machine: Machine,
+    speed: Speed,
     exhibits: PaperCosts | None = None,
 ) -> str:
     """Return the budget as text: that of each task, and the total with what this machine has.
-
-    It ends with estimates, for current GPUs, of the trainings whose hours the papers state.
 
     Args:
         settings: the configuration.
         task_budgets: the budget of each task.
         machine: the disk space and memory of this machine.
-        exhibits: the costs of tables and figures. Without them, the text has the hours of each
-            task's models instead.
+        speed: the speed of the device for which hours are stated.
+        exhibits: the costs of tables and figures.
     """
-    trainings = [cost for budget in task_budgets for cost in budget.trainings]
     costs_by_name: dict[str, Cost] = {}
     if exhibits:
         costs_by_name = {**exhibits.exhibits, "all, each training once": exhibits.total}
-        to_train = exhibits.total.to_come or Hours()
-        unknown = exhibits.total.unknown
-    else:
-        to_train = sum((budget.to_train for budget in task_budgets), Hours())
-        unknown = sum(cost.runs for cost in trainings if cost.known is None)
+    rows = {budget.task: list(training_rows(budget, speed)) for budget in task_budgets}
     templates = text_templates("convs2s.costs")
-    templates.globals |= {"levels": levels, "estimate": estimate}
+    templates.globals["levels"] = levels
     templates.filters |= {
         "amount": _amount,
         "hours": _hours,
@@ -151,15 +211,9 @@ def report(
         downloads=_all_downloads(task_budgets),
         disk=_disk(task_budgets),
         memory=_memory(task_budgets),
-        to_train=to_train,
-        unknown=unknown,
-        # Trainings whose hours a paper states -> the work of one update.
-        works={
-            cost.known: cost.work
-            for cost in trainings
-            if cost.work and cost.known and cost.known.printed
-        },
-        costs=settings.costs,
+        rows=rows,
+        speed=speed,
+        microseconds=settings.costs.launch_microseconds.value,
     )
 
 

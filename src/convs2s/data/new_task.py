@@ -23,7 +23,12 @@ import numpy.typing as npt
 from convs2s.data.corpus import LinePair
 from convs2s.data.pair_files import Reading, read_files
 from convs2s.errors import UserError
-from convs2s.files.atomic import atomic_folder, refuse_existing, scratch_folder
+from convs2s.files.atomic import (
+    atomic_folder,
+    refuse_existing,
+    scratch_folder,
+    sole_writer,
+)
 from convs2s.files.compressed import open_text
 from convs2s.files.text import NO_MARK, read_lines, write_text
 
@@ -124,20 +129,27 @@ class Made:
 def new_task(wanted: NewTask) -> Made:
     """Write the text of a task below data/, and its YAML file below config/tasks/.
 
-    Nothing is overwritten, and neither appears before all text was read. Memory grows by some
-    tens of bytes with each pair.
+    Nothing is overwritten, and neither appears before all text was read. A folder that a kill has
+    left without its YAML file is made again. Memory grows by some tens of bytes with each pair.
 
     Raises:
         UserError: one of them exists already, a file cannot be read, or a split would be empty.
     """
-    refuse_existing(wanted.file)
-    with atomic_folder(wanted.folder) as folder:
-        with scratch_folder(folder) as scratch:
-            corpus = _Corpus(scratch / "pairs.zst", wanted)
-            made = _Splits(corpus, folder, wanted).write()
-        # Another process may have made it meanwhile.
+    # It is in the folder until the YAML file is in its place.
+    unfinished = wanted.folder / f"{wanted.file.name}.partial"
+    with sole_writer(wanted.file):
         refuse_existing(wanted.file)
-    write_text(wanted.file, _task_file(wanted, made))
+        if unfinished.is_file():
+            with scratch_folder(wanted.folder.parent) as scratch:
+                wanted.folder.rename(scratch / "unfinished")
+        with atomic_folder(wanted.folder) as folder:
+            with scratch_folder(folder) as scratch:
+                corpus = _Corpus(scratch / "pairs.zst", wanted)
+                made = _Splits(corpus, folder, wanted).write()
+            text = _task_file(wanted, made)
+            write_text(folder / unfinished.name, text)
+        write_text(wanted.file, text)
+        unfinished.unlink()
     return made
 
 

@@ -32,7 +32,9 @@ from convs2s.decoding.words import (
     Replacement,
     Splitter,
     cut_overlong,
+    held_positions,
     most_tokens,
+    put_back,
     replace_unknown,
 )
 from convs2s.errors import UserError
@@ -226,13 +228,17 @@ class LineTranslator:
         Raises:
             StoppedError: ``stopped`` was set before the translations were made.
         """
-        searched = self._search_in_batches(sources, stopped)
+        read = list(map(self._positions_to_read, sources))
+        rows = []
+        for source, positions in zip(sources, read, strict=True):
+            rows.append([source[position] for position in positions])
+        searched = self._search_in_batches(rows, stopped)
         translations = []
-        for (number, text), source, hypotheses in zip(
-            lines, sources, searched, strict=True
+        for (number, text), source, positions, hypotheses in zip(
+            lines, sources, read, searched, strict=True
         ):
             listed = [
-                self._finish(number, text, source, hypothesis)
+                self._finish(number, text, source, positions, hypothesis)
                 for hypothesis in hypotheses[: n_best or 1]
             ]
             best = listed[0]
@@ -240,6 +246,16 @@ class LineTranslator:
                 best = replace(best, n_best=listed)
             translations.append(best)
         return translations
+
+    def _positions_to_read(self, source: Sequence[str]) -> Sequence[int]:
+        """Return the positions of the tokens that the search reads.
+
+        BPE models have seen no ``<unk>`` in training: they would neither write one, nor translate
+        the words around it well. So the words that they do not hold are copied without them.
+        """
+        if self.description.bpe_codes is None or not self.settings.replace_unknown:
+            return range(len(source))
+        return held_positions(source, self.source)
 
     def _search_in_batches(
         self,
@@ -361,11 +377,17 @@ class LineTranslator:
         number: int,
         text: str,
         source: list[str],
+        positions: Sequence[int],
         hypothesis: Hypothesis,
     ) -> Translation:
-        """Return the translation of a source by a hypothesis, with unknown words replaced."""
+        """Return the translation of a source by a hypothesis, with unknown words replaced.
+
+        ``positions`` are those of the source tokens that were read.
+        """
         tokens = self.target.decode(hypothesis.tokens)
         alignment = hypothesis.alignment
+        if alignment is not None:
+            tokens, alignment = put_back(tokens, alignment, positions, len(source))
         tokens_after = tokens  # after the replacement of unknown words
         replacements: list[Replacement] = []
         if alignment is not None and self.settings.replace_unknown:
@@ -374,7 +396,7 @@ class LineTranslator:
             )
             # Turn positions in tokens into positions in words.
             for item in replacements:
-                item["position"] = self._word_position(tokens, item["position"])
+                item["position"] = self._word_position(tokens_after, item["position"])
                 item["source_position"] = self._word_position(
                     source, item["source_position"]
                 )

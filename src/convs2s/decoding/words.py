@@ -4,7 +4,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Literal, TypedDict
 
-from convs2s.data.vocabulary import SPECIAL_TOKENS, UNKNOWN
+from convs2s.data.vocabulary import SPECIAL_TOKENS, UNKNOWN, Vocabulary
 from convs2s.files.limits import LONGEST_SENTENCE
 from convs2s.model_file import ModelDescription
 from convs2s.text.bpe import Bpe
@@ -74,6 +74,58 @@ def cut_overlong(
             file=sys.stderr,
         )
     return tokens[:limit]
+
+
+def held_positions(tokens: Sequence[str], vocabulary: Vocabulary) -> list[int]:
+    """Return the positions of the tokens of all words of which a vocabulary has a token.
+
+    ``tokens`` are those of BPE. The other words are of characters that the model has never seen,
+    such as an emoji.
+    """
+    held: list[int] = []
+    word: list[int] = []
+    for position, token in enumerate(tokens):
+        word.append(position)
+        if token.endswith("@@") and position + 1 < len(tokens):
+            continue
+        if any(tokens[piece] in vocabulary for piece in word):
+            held += word
+        word = []
+    return held
+
+
+def put_back(
+    tokens: Sequence[str],
+    alignment: Sequence[int],
+    held: Sequence[int],
+    source_length: int,
+) -> tuple[list[str], list[int]]:
+    """Put an ``<unk>`` into an output for each source token that the search has not read.
+
+    It stands behind the word that looks at the nearest source token before it; at the end if the
+    search has read no source token behind it.
+
+    Args:
+        tokens: the output.
+        alignment: for each token of the output, a position among those that were read.
+        held: the positions of the source tokens that were read.
+        source_length: number of source tokens.
+
+    Returns:
+        The output and its alignment, with positions among all source tokens.
+    """
+    whole = list(tokens)
+    places = [held[position] for position in alignment]
+    for position in sorted(set(range(source_length)).difference(held)):
+        index = len(whole)
+        if held and position < held[-1]:
+            nearest = max((place for place in places if place < position), default=None)
+            index = 0 if nearest is None else len(places) - places[::-1].index(nearest)
+            while 0 < index < len(whole) and whole[index - 1].endswith("@@"):
+                index += 1
+        whole.insert(index, SPECIAL_TOKENS[UNKNOWN])
+        places.insert(index, position)
+    return whole, places
 
 
 class Replacement(TypedDict):

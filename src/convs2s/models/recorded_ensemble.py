@@ -8,7 +8,7 @@ between. Recorded steps therefore keep to these rules:
 - The state of the decoder is updated in place, so that each tensor keeps its address.
 - Finished sentences stay in the batch, because dropping them would change the shapes.
 - Batches are filled up with empty sentences to a few sizes, so that a later batch of the same shape
-  can use the recording.
+  can use the recording. A sentence alone stays alone.
 - The search itself and the constraints on the next token, which depend on the length of the output,
   run outside of the recording.
 - The first step runs without being recorded: libraries allocate their workspaces during their first
@@ -34,7 +34,7 @@ from convs2s.models.network import Network
 from convs2s.models.steps import VECTOR, Average, Precision, Shortlisted
 
 SENTENCE_MULTIPLE = 16
-"""The number of sentences in a batch is filled up to a multiple of this."""
+"""The number of sentences in a batch of several is filled up to a multiple of this."""
 
 MOST_RECORDINGS = 8
 """Maximum number of idle recordings that an ensemble keeps.
@@ -145,7 +145,7 @@ class RecordedEnsemble(Ensemble):
         source = torch.as_tensor(source, device=self._device)
         sentences, length = source.shape
         missing_tokens = -length % VECTOR
-        missing_sentences = -sentences % SENTENCE_MULTIPLE
+        missing_sentences = -sentences % SENTENCE_MULTIPLE if sentences > 1 else 0
         # (B', m')
         filled = functional.pad(
             source, (0, missing_tokens, 0, missing_sentences), value=PADDING

@@ -19,6 +19,7 @@ from convs2s.config.options import Options
 from convs2s.config.runs import members
 from convs2s.errors import UserError
 from convs2s.files.checksums import recorded_sha256, sha256
+from convs2s.scoring.data_counts import Overlap
 
 MOST_BYTES = 64 << 20  # maximum size of a ledger: enough for some ten thousand runs
 # Maximum length of a line: most of it is the statistics of sentences.
@@ -103,6 +104,8 @@ class LedgerEntry:
     origin: Plain | None = None
     # Path of each model file -> the checksum of its weights alone. Older ledgers do not have it.
     weights: Mapping[Plain, Digest] = field(default_factory=dict)
+    # What the test set shares with the training text, if it is known.
+    overlap: Overlap | None = None
 
     @property
     def key(self) -> tuple[str, str | None]:

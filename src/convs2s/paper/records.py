@@ -17,6 +17,7 @@ from convs2s.files.text import read_json
 from convs2s.manifest import weights_sha256
 from convs2s.paper.ledger import LedgerEntry, RunScore
 from convs2s.paper.trained import read_record
+from convs2s.scoring.data_counts import Overlap
 
 
 @with_config(ConfigDict(extra="allow"))
@@ -27,6 +28,7 @@ class _Numbers(TypedDict, total=False):
     lines: int | None
     sentences: dict[str, str]
     curve: list[float]
+    overlap: Overlap | None
 
 
 def record_of(record: LedgerEntry, measure: str) -> LedgerEntry:
@@ -68,6 +70,7 @@ def record_of(record: LedgerEntry, measure: str) -> LedgerEntry:
         date=written.date().isoformat(),
         sentences=numbers.get("sentences", {}),
         curve=tuple(numbers.get("curve", ())),
+        overlap=numbers.get("overlap"),
     )
 
 

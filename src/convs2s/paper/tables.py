@@ -334,6 +334,7 @@ def _provenance_of(cell: Cell) -> dict[str, str]:
     processors = []
     origins = []
     days = []
+    notes = [f"{run} {why}" for run, why in cell.failures.items()]
     lines = None
     for entry in entries:
         # Both scores of an n-best list depend only on the list, not on the model that rescores it.
@@ -345,6 +346,8 @@ def _provenance_of(cell: Cell) -> dict[str, str]:
         if lines is None:
             lines = entry.lines
         days.append(entry.date)
+        if entry.overlap is not None:
+            notes.append(entry.overlap.note())
     test_set = ""
     if cell.testset:
         counted = "" if lines is None else f" ({lines:,} lines)"
@@ -364,7 +367,7 @@ def _provenance_of(cell: Cell) -> dict[str, str]:
         "Processor": "; ".join(dict.fromkeys(filter(None, processors))),
         "Date": first_day if first_day == last_day else f"{first_day} to {last_day}",
         "Origin": ", ".join(dict.fromkeys(filter(None, origins))),
-        "Notes": "; ".join(f"{run} {why}" for run, why in cell.failures.items()),
+        "Notes": "; ".join(dict.fromkeys(filter(None, notes))),
     }
 
 
@@ -393,9 +396,9 @@ def _command(row_cells: Iterable[Cell], scale: str) -> str:
 def _cost(settings: Settings, row_cells: Collection[Cell]) -> str:
     """Return a text with the number and the hours of the trainings that a row's missing runs need.
 
-    The hours are those of config/costs.yaml. A training is left out if any number of the row was
-    computed from it here, because its model then exists. A number from the published ledger does
-    not count, because the ledger has no models.
+    The hours are those of the papers (config/costs.yaml). A training is left out if any number of
+    the row was computed from it here, because its model then exists. A number from the published
+    ledger does not count, because the ledger has no models.
     """
     trained: set[tuple[str, str, str]] = set()  # task, model, run
     wanted: set[tuple[str, str, str]] = set()
@@ -417,6 +420,6 @@ def _cost(settings: Settings, row_cells: Collection[Cell]) -> str:
     for (text, model), count in trainings.items():
         hours = "hours: see preflight"
         if known := settings.costs.training(text, model):
-            hours = f"{count * known.hours:,.1f} {known.device}-hours"
+            hours = f"{count * known.hours:,.1f} of the papers' GPU-hours"
         costs.append(f"{count} training{'s' if count > 1 else ''}, {hours}")
     return "; ".join(costs)

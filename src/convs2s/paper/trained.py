@@ -41,9 +41,6 @@ class Hours:
     def __add__(self, other: "Hours") -> "Hours":
         return Hours(self.cores + other.cores, self.gpus + other.gpus)
 
-    def __mul__(self, factor: float) -> "Hours":
-        return Hours(self.cores * factor, self.gpus * factor)
-
 
 @dataclass(frozen=True)
 class Training:
@@ -74,33 +71,25 @@ class Training:
         return sum(epoch.tokens / epoch.tokens_per_second for epoch in timed)
 
     @property
-    def timed_epochs(self) -> list[tuple[int, Hours]]:
-        """The tokens and the hours of each epoch that has a recorded speed and machine.
+    def hours(self) -> Hours | None:
+        """The hours of all epochs that have a recorded speed and machine; None if there are none.
 
-        The hours are the time of the epoch's updates, multiplied by the number of GPUs, or by the
-        number of CPU threads if the epoch ran without a GPU. The list is empty if training.json is
-        missing, as it is until the training ends.
+        They are the time of the epochs' updates, multiplied by the number of GPUs, or by the number
+        of CPU threads if an epoch ran without a GPU. Without training.json, which is missing until
+        the training ends, there are none.
         """
         if not self.summary:
-            return []
-        timed = []
+            return None
+        total = None
         for epoch in self.epochs:
             machine: TrainingMachine = epoch.machine or self.manifest
             if not epoch.tokens_per_second or "workers" not in machine:
                 continue
             hours = epoch.tokens / epoch.tokens_per_second / SECONDS_PER_HOUR
-            device_hours = hours * _devices(machine)
-            if "gpu" in machine:
-                timed.append((epoch.tokens, Hours(gpus=device_hours)))
-            else:
-                timed.append((epoch.tokens, Hours(cores=device_hours)))
-        return timed
-
-    @property
-    def hours(self) -> Hours | None:
-        """The hours of all `timed_epochs`; None if there are none."""
-        timed = self.timed_epochs
-        return sum((hours for _, hours in timed), Hours()) if timed else None
+            hours *= _devices(machine)
+            of_epoch = Hours(gpus=hours) if "gpu" in machine else Hours(cores=hours)
+            total = (total or Hours()) + of_epoch
+        return total
 
 
 def read_training(

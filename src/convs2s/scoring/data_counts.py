@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from pydantic import NonNegativeInt, TypeAdapter
+from pydantic import ConfigDict, NonNegativeInt, TypeAdapter
 
 from convs2s.errors import failures_of_file
 
@@ -60,10 +60,22 @@ def unknown_notes(counts: SideCounts) -> list[str]:
 class Overlap:
     """How many pairs of a validation or test set have lines that are also in the training text."""
 
+    __pydantic_config__ = ConfigDict(extra="forbid")  # in a ledger, too
+
     pairs: NonNegativeInt  # of the set
     both: NonNegativeInt  # those whose source and target are the two sides of one training pair
     source: NonNegativeInt  # those whose source is that of a training pair
     target: NonNegativeInt  # those whose target is that of a training pair
+
+    def note(self) -> str:
+        """Return what to know of a score of this set; "" if it shares no line."""
+        if not self.source and not self.target:
+            return ""
+        return (
+            f"{self.both:,} of {self.pairs:,} pairs are also in the training text; of the lines, "
+            f"{self.source:,} sources and {self.target:,} targets "
+            "(clean.remove_overlap removes them from training)"
+        )
 
 
 @dataclass(frozen=True)
@@ -89,12 +101,8 @@ class DataCounts:
         """
         notes = unknown_notes(self.unknown[split])
         shared = self.overlap.sets.get(split)
-        if shared is not None and (shared.source or shared.target):
-            notes.append(
-                f"{shared.both:,} of {shared.pairs:,} pairs are also in the training text; of the "
-                f"lines, {shared.source:,} sources and {shared.target:,} targets "
-                "(clean.remove_overlap removes them from training)"
-            )
+        if shared is not None and (note := shared.note()):
+            notes.append(note)
         return notes
 
 

@@ -25,6 +25,7 @@ from convs2s.scoring.bleu import (
     tokenized_bleu,
     warning_of_bleu,
 )
+from convs2s.scoring.data_counts import Overlap, read_data_counts
 from convs2s.scoring.rouge import (
     ROUGE_NAMES,
     ROUGE_PARTS,
@@ -95,6 +96,7 @@ class BleuEvaluation:
     sentences: Mapping[str, str]  # measure -> encoded statistics of its sentences
     # Scores by metrics of extensions.
     further: Mapping[str, Score] = field(default_factory=dict)
+    overlap: Overlap | None = None  # with the training text; None: not known
 
     def scores(self) -> dict[str, Score]:
         """Return the scores, by the names that reports print."""
@@ -152,6 +154,7 @@ class RougeEvaluation:
     before_replacement: RougeBefore
     unknown_words: UnknownWords
     manifest: Mapping[str, object]  # everything that the numbers depend on
+    overlap: Overlap | None = None  # with the training text; None: not known
 
     def scores(self) -> dict[str, Score]:
         """Return the scores in ``measure``, by the names that reports print."""
@@ -192,12 +195,14 @@ def evaluate_bleu(
     manifest: Mapping[str, object],
     tokenize: BleuTokenizer = "13a",
     metrics: Sequence[str] = (),
+    counts: Path | None = None,
 ) -> None:
     """Score the decoder's JSON lines by BLEU and chrF, and write a `BleuEvaluation` as JSON.
 
     ``raw`` is the target side as published, and ``tokenized`` the target side in the words of the
     task. ``tokenize`` splits plain text for detokenized BLEU; a warning says if it finds no words.
-    ``metrics`` are the names of further metrics, from extensions.
+    ``metrics`` are the names of further metrics, from extensions. ``counts`` are those of the
+    task's data; None: they are not known.
     """
     system = read_translations(translations)
     plain = read_reference(raw, translations, system)
@@ -229,6 +234,7 @@ def evaluate_bleu(
         further={
             name: further_score(name, text, plain, source=source) for name in metrics
         },
+        overlap=_overlap(counts, test_set),
     )
     write_json(output, evaluation)
 
@@ -302,11 +308,13 @@ def evaluate_rouge(
     test_set: str,
     settings: RougeSettings,
     manifest: Mapping[str, object],
+    counts: Path | None = None,
 ) -> None:
     """Score the decoder's JSON lines by ROUGE, and write a `RougeEvaluation` as JSON.
 
     ``references`` are the target side as published and any further references of the same lines.
-    ``exceptions`` is the file of irregular forms for the stemmer.
+    ``exceptions`` is the file of irregular forms for the stemmer. ``counts`` is as in
+    `evaluate_bleu`.
     """
     system = read_translations(translations)
     irregular = NO_EXCEPTIONS
@@ -343,8 +351,14 @@ def evaluate_rouge(
         before_replacement=RougeBefore(scores(before)),
         unknown_words=_count_unknown_words(system),
         manifest=manifest,
+        overlap=_overlap(counts, test_set),
     )
     write_json(output, evaluation)
+
+
+def _overlap(counts: Path | None, test_set: str) -> Overlap | None:
+    """Return what a test set shares with the training text; None if it is not known."""
+    return read_data_counts(counts).overlap.sets.get(test_set) if counts else None
 
 
 def _count_unknown_words(system: Sequence[DecodedLine]) -> UnknownWords:

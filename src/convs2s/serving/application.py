@@ -203,11 +203,11 @@ class _Handlers:
     @asynccontextmanager
     async def translating(self, _: Starlette) -> AsyncIterator[None]:
         """Translate requests while the block runs."""
-        with self._reader:
-            running = asyncio.create_task(self._batches.run())
-            yield
-            running.cancel()
-            await asyncio.wait([running])
+        running = asyncio.create_task(self._batches.run())
+        yield
+        running.cancel()
+        await asyncio.wait([running])
+        self._reader.shutdown(wait=False)
 
     def routes(self) -> list[Route]:
         """Return the routes: each path with its method and its handler."""

@@ -173,9 +173,10 @@ class Batches:
     async def run(self) -> None:
         """Translate the requests in the queue, batch after batch, until cancelled.
 
-        The batch that is being translated is then stopped.
+        The batch that is being translated is then told to stop, but not waited for: the thread may
+        just be loading what attention needs, which takes seconds.
         """
-        with self._thread:
+        try:
             while True:
                 await self._arrived.wait()
                 await self._wait_for_more()
@@ -185,6 +186,8 @@ class Batches:
                 started = time.monotonic()
                 await self._answer(self._take())
                 self._seconds_of_last_batch = time.monotonic() - started
+        finally:
+            self._thread.shutdown(wait=False)
 
     async def _wait_for_more(self) -> None:
         """Wait until a lull has passed, the batch is full, nobody else can ask, or time is up."""

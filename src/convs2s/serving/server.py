@@ -1,11 +1,13 @@
 """The server process: it loads a model, listens at an address, and answers until it is stopped."""
 
+import os
 import resource
 import signal
 import socket
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import NoReturn
 
 import uvicorn
 
@@ -43,10 +45,11 @@ def serve(
     device: str,
     threads: int,
     pretokenized: bool,
-) -> None:
+) -> NoReturn:
     """Answer requests until the process gets SIGTERM, SIGINT or SIGHUP; finish the running ones.
 
-    The address is taken before the model is loaded, so that a port in use is reported at once.
+    Then the process ends. The address is taken before the model is loaded, so that a port in use is
+    reported at once.
 
     Raises:
         UserError: a file is not a model, or the address cannot be used.
@@ -86,7 +89,10 @@ def serve(
         if signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:
             signal.signal(signal.SIGHUP, stop)
         server.run([listening])
-    print("convs2s serve: stopped", file=sys.stderr)
+    print("convs2s serve: stopped", file=sys.stderr, flush=True)
+    # At its end Python would wait for the threads, which may work for nobody, and free the memory
+    # piece by piece: seconds on a busy machine.
+    os._exit(0)
 
 
 class Server(uvicorn.Server):

@@ -24,6 +24,9 @@ _SENTENCE_END = re.compile(r"[^\W\d_][.!?…]+[\"'”’»)\]]*$")
 _SHORT_PARTS = re.compile(r"[^\W\d_]{1,2}(\.[^\W\d_]{1,3})+")
 """An abbreviation of several words without its last full stop, such as "s.r.o" or "p.ex"."""
 
+_SHORT_PART = re.compile(r"\W*[^\W\d_]{1,2}\.")
+"""The beginning of such an abbreviation, after which sentencex ends a sentence: "a." of "a.C."."""
+
 # sentencex ends a sentence within "n.º 5".
 _ORDINAL_SIGNS = ("º", "ª")
 
@@ -107,7 +110,10 @@ def split_sentences(line: str, language: str) -> list[str]:
             part_has_letter = any(map(str.isalpha, part))
             is_number = _LIST_NUMBER.fullmatch(part.strip()) is not None
             starts = part_has_letter or is_number
-            is_apart = has_letter and starts and not part.startswith(_ORDINAL_SIGNS)
+            goes_on = part.startswith(_ORDINAL_SIGNS) or _SHORT_PART.fullmatch(
+                last_word
+            )
+            is_apart = has_letter and starts and not goes_on
             if not sentences or (
                 is_apart and not abbreviations.ends(last_word.rstrip(), part)
             ):

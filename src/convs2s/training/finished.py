@@ -106,6 +106,7 @@ def export(
         **_machine_of(state.history, trainer.machine),
         "identity": identity,
         "products": matmul.in_use(),
+        "precision": trainer.recipe.precision,
     }
     curve = [epoch.valid_perplexity for epoch in state.history]
     write_json(record, {**summary, "curve": curve, "manifest": made})

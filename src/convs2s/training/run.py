@@ -3,12 +3,16 @@
 import os
 from contextlib import ExitStack
 from datetime import datetime
+from itertools import product
 
 import torch
 
+from convs2s.config.model import Recipe
 from convs2s.data.vocabulary import Vocabulary
 from convs2s.devices import (
+    check_precision,
     check_recipe,
+    has_bf16,
     keep_freed_memory,
     pick_device,
     return_freed_memory,
@@ -20,7 +24,7 @@ from convs2s.files.interrupts import handling, interrupt
 from convs2s.files.text import read_json, write_json
 from convs2s.models.build import build_network
 from convs2s.models.kernels import matmul
-from convs2s.models.kernels.choice import fastest_kernel, products_of
+from convs2s.models.kernels.choice import fastest_kernel, is_bf16_faster, products_of
 from convs2s.models.kernels.matmul import Kernel
 from convs2s.models.network import Network
 from convs2s.training.data import TrainingData, read_shortlist
@@ -93,10 +97,9 @@ def _train(job: TrainingJob) -> None:
                     log(f"{line}: not loaded")
         # Wait until the first worker has the lock, the checked checksums and the state.
         workers.wait()
-        choose_kernel(job, network, folder, device, workers)
         updater = Updater(
             network,
-            job.recipe,
+            choose_arithmetic(job, network, folder, device, workers),
             seed=job.seed,
             device=device,
             shortlist=read_shortlist(job.architecture, job.candidates, data),
@@ -170,38 +173,70 @@ def initial_network(job: TrainingJob, data: TrainingData) -> Network:
     return network
 
 
-def choose_kernel(
+def choose_arithmetic(
     job: TrainingJob,
     network: Network,
     folder: StateFolder,
     device: str,
     workers: Workers,
-) -> None:
-    """Choose the kernel for matrix products in this process: the same for all workers and tries.
+) -> Recipe:
+    """Choose the kernel for matrix products in this process, and the precision if it is ``auto``.
 
-    Kernels round differently. So the first worker chooses a kernel when the training starts, and
-    writes it to ``kernels.json`` in the folder of states; a resumed training uses the same kernel.
-    There is a choice only for fp32 on a CPU. Every worker must call this function.
+    They round differently. So the first worker chooses when the training starts, and writes its
+    choice to ``kernels.json`` in the folder of states; all workers and a resumed training use the
+    same. There is a choice of kernels only for fp32 on a CPU. Every worker must call this function.
+
+    Returns:
+        The recipe with the chosen precision.
 
     Raises:
-        UserError: This machine does not have the kernel that the training started with, or the
-            kernel that the job asks for.
+        UserError: This machine does not have the kernel or precision that the training started
+            with, or the kernel that the job asks for.
     """
-    kernels = matmul.kernels()
+    precision = job.recipe.precision
+    is_auto = precision == "auto"
+    precisions = ["fp32", "bf16"] if is_auto else [precision]
+    choices = list(product(matmul.kernels(), precisions))
     number = 0  # without a choice, the first kernel
-    has_choice = torch.device(device).type == "cpu" and job.recipe.precision == "fp32"
-    if workers.is_first and has_choice:
+    is_on_cpu = torch.device(device).type == "cpu"
+    if workers.is_first and (is_auto or (is_on_cpu and precision == "fp32")):
+        records = [
+            {"products": kernel, "precision": name} if is_auto else {"products": kernel}
+            for kernel, name in choices
+        ]
         if not folder.kernels.is_file():
-            write_json(folder.kernels, {"products": _new_kernel(job, network)})
+            kernel = _new_kernel(job, network) if is_on_cpu else "blas"
+            chosen = faster_precision(network, device) if is_auto else precision
+            write_json(folder.kernels, records[choices.index((kernel, chosen))])
         recorded = read_json(folder.kernels)
-        available = [{"products": kernel} for kernel in kernels]
-        if recorded not in available:
+        if recorded not in records:
             raise UserError(
                 f"{folder.kernels}: says {recorded}, which this machine does not have; remove the "
                 "file to resume with another kernel, which rounds differently"
             )
-        number = available.index(recorded)
-    matmul.use(kernels[workers.from_first(number)])
+        number = records.index(recorded)
+    kernel, chosen = choices[workers.from_first(number)]
+    matmul.use(kernel)
+    if is_auto and workers.is_first:
+        log(f"precision auto is {chosen} here")
+    check_precision(chosen, device)
+    return job.recipe.model_copy(update={"precision": chosen})
+
+
+def faster_precision(network: Network, device: str) -> str:
+    """Return ``bf16`` if it is faster for training a network on this device, else ``fp32``.
+
+    On a GPU that has bf16 it always is. On a CPU it is measured once (`is_bf16_faster`).
+    """
+    try:
+        if torch.device(device).type == "cuda":
+            is_faster = has_bf16()
+        else:
+            is_faster = is_bf16_faster(products_of(network))
+    except UserError as error:
+        log(f"{error}; the precision is fp32, unmeasured")
+        is_faster = False
+    return "bf16" if is_faster else "fp32"
 
 
 def _new_kernel(job: TrainingJob, network: Network) -> Kernel:

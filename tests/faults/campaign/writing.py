@@ -136,6 +136,9 @@ TYPED = {
     ),
     "results": COMMANDS["results"],
     "remove-states": COMMANDS["remove-states"],
+    "new-task": Command(
+        "new-task pairs.tsv --languages en fr --name mine", refusal="exists already"
+    ),
     "tokenize": Command("tokenize --language en"),
     "detokenize": Command("detokenize --language en"),
 }
@@ -190,7 +193,6 @@ PRINTS = "only prints, in the way of `card` and `tokenize`, which are tried"
 LEFT_OUT = {
     "serve": "writes no file; tests/faults/test_server_requests.py tries its streams",
     "push": "writes to the Hub alone, in one commit",
-    "new-task": "stopped between its folder and its YAML file, it asks to remove the folder",
     "kernels": "measures for seconds; what it keeps is written as `results` writes",
     **dict.fromkeys(
         (
@@ -227,6 +229,8 @@ def add_further_inputs(folder: Path) -> None:
         (folder / name).mkdir()
     (folder / "page.html").write_text("<p>w1 w2</p>\n<p>w3 <b>w4</b></p>\n")
     (folder / "lines.en").write_text("".join(f"{line}\n" for line in LINES))
+    pairs = [f"one {number}\tun {number}\n" for number in range(200)]
+    (folder / "pairs.tsv").write_text("".join(pairs))
     (folder / "links").write_text("".join(f"{line}\n" for line in TABLES["links"]))
 
 

@@ -1,4 +1,4 @@
-"""Choose the fastest kernel for training a network on this machine.
+"""Choose the fastest kernel, or bf16, for training a network on this machine's CPU.
 
 The kernel that is fastest on one processor is slower than others on another. So the kernels are
 measured, which takes less than a second, when a network of new shapes is trained for the first time
@@ -19,6 +19,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from timeit import timeit
+from typing import Literal
 
 import torch
 from pydantic import TypeAdapter
@@ -33,10 +34,11 @@ from convs2s.models.kernels import matmul
 from convs2s.models.kernels.matmul import Kernel
 from convs2s.models.layers import PlainOutput, WeightNormalized
 
-FAVOR_OF_BLAS = 1.25
-"""Factor by which another kernel must be faster than BLAS, torch's own library, to be chosen.
+FAVOR = 1.25
+"""Factor by which a kernel must be faster than BLAS, torch's own library, to be chosen; and bf16
+faster than the fastest kernel.
 
-Kernels round differently. The noise of a measurement, up to 7%, must not decide which one is used.
+They round differently. The noise of a measurement, up to 7%, must not decide which one is used.
 """
 
 HEAVIEST = 2
@@ -54,7 +56,7 @@ SHARED_SECONDS = 0.5
 
 LEAST_ROUNDS = 5
 MOST_ROUNDS = 30
-"""Minimum and maximum number of measurements of each kernel. The first one includes its setup."""
+"""Minimum and maximum number of measurements of each. The first one includes its setup."""
 
 
 _MEASURED = TypeAdapter(dict[str, dict[str, float]])
@@ -85,20 +87,30 @@ def fastest_kernel(products: ProductCounts) -> Kernel:
     # An extension's network may have no products.
     if not products or "onednn" not in matmul.kernels():
         return "blas"
-    if _speedup_of_onednn(products) > FAVOR_OF_BLAS:
-        return "onednn"
-    return "blas"
+    rates = _kept_rates(products)
+    return "onednn" if rates["onednn"] > FAVOR * rates["blas"] else "blas"
 
 
-def _speedup_of_onednn(products: ProductCounts) -> float:
-    """Return how many times as fast as BLAS oneDNN computes these products.
+def is_bf16_faster(products: ProductCounts) -> bool:
+    """Return whether bf16 is faster for training than every kernel, as `fastest_kernel` does."""
+    if not products:
+        return False
+    rates = _kept_rates(products, with_bf16=True)
+    return rates.pop("bf16") > FAVOR * max(rates.values())
 
-    This is read from ``kernels.json`` in the user's cache folder, and measured if it is not there.
-    The file maps a key of processor, version of torch, threads and shapes to ``training_rates``.
+
+def _kept_rates(
+    products: ProductCounts, *, with_bf16: bool = False
+) -> dict[str, float]:
+    """Return the ``training_rates``, as this user measured them first.
+
+    They are read from ``kernels.json`` in the user's cache folder, and measured if they are not
+    there. The file maps a key of processor, version of torch, threads and shapes to the rates.
     """
     shapes = sorted((*shape, count) for shape, count in products.items())
     machine = [processor(), torch.__version__, torch.get_num_threads()]
-    key = json.dumps([*machine, "training", *shapes])
+    measured_as = "training and bf16" if with_bf16 else "training"
+    key = json.dumps([*machine, measured_as, *shapes])
     folder = _cache_folder()
     path = folder / "kernels.json"
     with writing(path):
@@ -114,10 +126,11 @@ def _speedup_of_onednn(products: ProductCounts) -> float:
                 ):
                     measured = _MEASURED.validate_python(read_json(path))
                     if key in measured:
-                        return measured[key]["onednn"] / measured[key]["blas"]
-            rates = training_rates(products)
+                        names = candidates(with_bf16=with_bf16)
+                        return {name: measured[key][name] for name in names}
+            rates = training_rates(products, with_bf16=with_bf16)
             write_json(path, {**measured, key: rates})
-    return rates["onednn"] / rates["blas"]
+    return rates
 
 
 def _cache_folder() -> Path:
@@ -134,36 +147,48 @@ def _cache_folder() -> Path:
         ) from None
 
 
-def training_rates(products: ProductCounts) -> dict[str, float]:
+def candidates(*, with_bf16: bool) -> list[Kernel | Literal["bf16"]]:
+    """Return what is measured: the kernels, and bf16 if asked."""
+    return [*matmul.kernels(), "bf16"] if with_bf16 else [*matmul.kernels()]
+
+
+def training_rates(
+    products: ProductCounts, *, with_bf16: bool = False
+) -> dict[str, float]:
     """Measure the kernels; return the operations per second of each, forward and backward.
 
-    Kernels take turns, so that other work on the machine slows down all of them. For each shape,
+    With ``with_bf16``, products in bf16 are measured, too.
+
+    They take turns, so that other work on the machine slows down all of them. For each shape,
     the shortest time counts. It is the processor time of all threads together.
     """
     shapes = heaviest(products)
     passes = [_training_pass(*shape) for shape in shapes]
-    least = {kernel: [math.inf] * len(shapes) for kernel in matmul.kernels()}  # seconds
+    names = candidates(with_bf16=with_bf16)
+    least = {name: [math.inf] * len(shapes) for name in names}  # seconds
     before = matmul.in_use()
     end = time.perf_counter() + SHARED_SECONDS
     for number in range(MOST_ROUNDS):
         if number >= LEAST_ROUNDS and time.perf_counter() > end:
             break
-        for kernel, seconds in least.items():
-            matmul.use(kernel)
+        for name, seconds in least.items():
+            if name != "bf16":
+                matmul.use(name)
             for index, work in enumerate(passes):
-                # Processor time depends less on other processes of the machine than elapsed time.
-                now = timeit(work, timer=time.process_time, number=1)
+                with torch.autocast("cpu", torch.bfloat16, enabled=name == "bf16"):
+                    # Processor time depends less on other processes than elapsed time.
+                    now = timeit(work, timer=time.process_time, number=1)
                 seconds[index] = min(seconds[index], now)
     matmul.use(before)
     multiplications = sum(math.prod(shape) * count for shape, count in shapes.items())
     # A multiplication and an addition each for the output, the input's and the weight's gradient.
     operations = 6 * TRAINED_ROWS * multiplications
     rates: dict[str, float] = {}
-    for kernel, seconds in least.items():
+    for name, seconds in least.items():
         step = 0.0  # seconds
         for count, shortest in zip(shapes.values(), seconds, strict=True):
             step += count * shortest
-        rates[kernel] = operations / step
+        rates[name] = operations / step
     return rates
 
 

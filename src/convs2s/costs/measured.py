@@ -1,0 +1,137 @@
+"""The speed of updates on this machine, measured once and kept in the results folder."""
+
+import json
+import time
+from collections.abc import Iterable
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+import torch
+from pydantic import TypeAdapter
+
+from convs2s.config.costs import Costs, GpuRates
+from convs2s.config.identity import recipe_identity
+from convs2s.costs.roofline import Update, Work
+from convs2s.data.store import TokenStore, write_store
+from convs2s.data.vocabulary import END
+from convs2s.devices import check_recipe, keep_freed_memory
+from convs2s.errors import failures_of_file
+from convs2s.files.text import read_json, write_json
+from convs2s.manifest import processor
+from convs2s.models.build import build_network
+from convs2s.training.run import faster_precision
+from convs2s.training.schedule import Moment
+from convs2s.training.update import Updater
+
+_SECONDS = 1.0  # updates of a size are repeated for this long
+_CPU_TOKENS = 960  # the tokens of a measured update on a CPU, at most
+_FEWER = 8  # the larger of the measured updates has this many times the tokens of the smaller one
+# Key of a network, its recipe and the device -> seconds of an update without tokens, and of each
+# token.
+_MEASURED = TypeAdapter(dict[str, tuple[float, float]])
+
+
+class MeasuredSpeed:
+    """The speed of this machine's device.
+
+    Of the networks of one kind and precision the smallest is measured, with random tokens. The time
+    of the others is proportional to their weights.
+    """
+
+    def __init__(
+        self,
+        works: Iterable[Work],
+        costs: Costs,
+        device: str,
+        kept: Path,
+    ) -> None:
+        """Measure what is not in the file ``kept``, and write it there.
+
+        Raises:
+            UserError: the file is damaged, or the device cannot train one of the networks.
+        """
+        self.device = processor()
+        self.gpu: GpuRates | None = None
+        self.is_gpu = device == "cuda"
+        if self.is_gpu:
+            self.device = torch.cuda.get_device_name()
+            named = (gpu for gpu in costs.gpus if gpu.name in self.device)
+            self.gpu = next(named, None)
+        else:
+            keep_freed_memory()
+        measured: dict[str, tuple[float, float]] = {}
+        if kept.is_file():
+            with failures_of_file(str(kept), "no measured updates: remove it"):
+                measured = _MEASURED.validate_python(read_json(kept), strict=False)
+        # Kind and precision -> the smallest network, and what was measured with it.
+        self._references: dict[tuple[str, str], tuple[Work, tuple[float, float]]] = {}
+        for work in sorted(works, key=lambda work: work.weights):
+            kind = (work.architecture.kind, work.recipe.precision)
+            if kind in self._references:
+                continue
+            check_recipe(work.recipe, device)
+            identity = recipe_identity(work.architecture, work.recipe)
+            key = json.dumps([self.device, work.threads, identity])
+            if key not in measured:
+                measured[key] = _seconds(work, costs, device)
+                write_json(kept, measured)
+            self._references[kind] = (work, measured[key])
+
+    def update(self, work: Work, tokens: float) -> Update:
+        """Return an update of so many target tokens."""
+        kind = (work.architecture.kind, work.recipe.precision)
+        reference, (fixed, per_token) = self._references[kind]
+        seconds = fixed + per_token * tokens
+        if reference.weights:  # an extension's network may not count them
+            seconds *= work.weights / reference.weights
+        return Update(seconds, work.recipe.precision, None)
+
+
+def _seconds(work: Work, costs: Costs, device: str) -> tuple[float, float]:
+    """Measure updates of two sizes; return the seconds of an update without tokens, and a token's.
+
+    The network is not compiled, which takes minutes.
+    """
+    torch.set_num_threads(work.threads)
+    network = build_network(work.architecture, *work.types)
+    positions = filter(None, network.positions.values())
+    length = min([round(costs.sentence_tokens.value), *positions])
+    most = work.tokens if device == "cuda" else min(work.tokens, _CPU_TOKENS)
+    sentences = max(2, round(most / length))
+    tokens = np.random.default_rng(1).integers(
+        END + 1, min(work.types), (sentences, length)
+    )
+    tokens[:, -1] = END
+    recipe = work.recipe.model_copy(update={"compile": False})
+    if recipe.precision == "auto":
+        faster = {"precision": faster_precision(network, device)}
+        recipe = recipe.model_copy(update=faster)
+    updater = Updater(network, recipe, seed=1, device=device)
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "pairs.arrow"
+        write_store(path, [(row, row) for row in tokens.tolist()])
+        store = TokenStore(path)
+        fewer = max(1, sentences // _FEWER)
+        least = [_shortest(updater, store, fewer), _shortest(updater, store, sentences)]
+    per_token = max(0.0, least[1] - least[0]) / ((sentences - fewer) * length)
+    return max(0.0, least[0] - fewer * length * per_token), per_token
+
+
+def _shortest(updater: Updater, store: TokenStore, sentences: int) -> float:
+    """Return the seconds of the fastest update of so many sentences, after a first one."""
+    # Processor time of all threads depends less on other processes of the machine.
+    clock = time.process_time
+    threads = torch.get_num_threads()
+    if updater.device == "cuda":
+        clock = time.perf_counter
+        threads = 1
+    loaded = updater.load(store, np.arange(sentences))
+    times: list[float] = []
+    end = time.perf_counter() + _SECONDS
+    while len(times) < 2 or time.perf_counter() < end:
+        started = clock()
+        moment = Moment(1, len(times), updater.recipe.learning_rate)
+        updater.read([updater.start(loaded, moment)])
+        times.append((clock() - started) / threads)
+    return min(times[1:])
