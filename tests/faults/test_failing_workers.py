@@ -1,4 +1,4 @@
-"""Of eight workers, one that runs out of memory, or ends: it starts over, or all end."""
+"""Of several workers, one that runs out of memory, or ends: it starts over, or all end."""
 
 import os
 import re
@@ -26,8 +26,8 @@ from tests.support import tiny
 from tests.support.together import meet, start
 from tests.support.updates import make_update
 
-COUNT = 8
-VICTIM = 5
+COUNT = 4
+VICTIM = 2
 ROWS = np.arange(48)
 
 
@@ -70,19 +70,19 @@ def parameters_after(workers: Workers, task: Path) -> list[list[Any]]:
     workers_module.BUCKET = 600
     found = []
     # No worker has so many micro-batches.
-    for micro_batch in (999, 0, 1):
-        for backward in (False, True):
-            trainer = trainer_of(task, workers)
-            update(trainer, 0)
-            mine = micro_batch if workers.rank == VICTIM else 999
-            with running_out(mine, backward):
-                update(trainer, 1)
-            parameters = trainer.network.parameters()
-            found.append([one.detach().numpy().copy() for one in parameters])
+    cases = [(999, False), (0, False), (0, True), (1, False), (1, True)]
+    for micro_batch, backward in cases:
+        trainer = trainer_of(task, workers)
+        update(trainer, 0)
+        mine = micro_batch if workers.rank == VICTIM else 999
+        with running_out(mine, backward):
+            update(trainer, 1)
+        parameters = trainer.network.parameters()
+        found.append([one.detach().numpy().copy() for one in parameters])
     return found
 
 
-def test_eight_workers_have_the_same_sum_wherever_memory_runs_out(
+def test_workers_have_the_same_sum_wherever_memory_runs_out(
     task: Path, tmp_path: Path
 ) -> None:
     first, *others = start(tmp_path / "meeting", COUNT, meet, parameters_after, task)

@@ -19,9 +19,9 @@ from convs2s.training.loading import AHEAD, GPU_LENGTHS, ahead
 from convs2s.training.schedule import Moment
 from convs2s.training.trainer import Trainer
 from convs2s.training.update import Updater
+from tests.invariants.waiting import READS, counted_waits
 from tests.support import tiny
 from tests.support.updates import make_update
-from tests.support.waiting import READS, counted_waits
 
 
 def updated(
