@@ -12,7 +12,6 @@ from convs2s.decoding.parallel import Chunk
 from convs2s.decoding.translate import Translation
 from convs2s.text.splitting import split_sentences
 
-
 _LISTS = {
     "source_words",
     "source_tokens",
