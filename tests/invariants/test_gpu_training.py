@@ -18,9 +18,9 @@ from convs2s.training.run import train
 from convs2s.training.schedule import Moment
 from convs2s.training.workers import Gradients, Workers
 from gpu_golden import golden_figures
+from tests.invariants.recordings import Again
 from tests.support import networks, tiny
 from tests.support.interrupted import train_until
-from tests.support.recordings import Again
 from tests.support.updates import make_update
 
 pytestmark = [

@@ -1,16 +1,11 @@
 """A search that replays recorded steps finds what one finds that runs them."""
 
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 from unittest.mock import Mock
 
 import numpy as np
 import pytest
 import torch
-from torch import Tensor
-from torch.utils._python_dispatch import TorchDispatchMode
-from torch.utils._pytree import tree_leaves
 
 from convs2s.config.decoding import DecodingSettings
 from convs2s.data.vocabulary import END
@@ -22,65 +17,12 @@ from convs2s.models.ensemble import Ensemble
 from convs2s.models.network import Network
 from convs2s.models.recorded_ensemble import (
     SENTENCE_MULTIPLE,
-    Predicted,
     RecordedEnsemble,
-    Recording,
 )
 from convs2s.models.steps import Shortlisted
+from tests.invariants.recordings import CpuRecording
 from tests.invariants.waiting import counted_waits
 from tests.support.networks import TYPES, batch, convs2s, lstm, network, options
-
-WAITING = {"aten::_local_scalar_dense", "aten::nonzero", "aten::masked_select"}
-"""Operations whose result Python must know, which nothing that is recorded can wait for."""
-
-
-def tensors(of: Any) -> list[Tensor]:
-    return [one for one in tree_leaves(of) if isinstance(one, Tensor)]
-
-
-class Operations(TorchDispatchMode):
-    """Runs operations and notes them, with what their inputs were before them."""
-
-    def __init__(self) -> None:
-        super().__init__()  # type: ignore[no-untyped-call]
-        self.calls: list[tuple[Any, Any, Any, Any]] = []
-        self.before: dict[int, tuple[Tensor, Tensor]] = {}
-
-    def __torch_dispatch__(
-        self, function: Any, types: Any, args: Any = (), kwargs: Any = None
-    ) -> Any:
-        assert function.name().split(".")[0] not in WAITING, function.name()
-        if function._schema.is_mutable:
-            for one in tensors((args, kwargs)):
-                whole = one.new_empty(0).set_(one.untyped_storage())
-                self.before.setdefault(whole.data_ptr(), (whole, whole.clone()))
-        result = function(*args, **(kwargs or {}))
-        self.calls.append((function, args, kwargs or {}, result))
-        return result
-
-
-class CpuRecording(Recording):
-    """As strict as a CUDA graph: the same operations in the same memory, and no Python between."""
-
-    def __init__(self) -> None:
-        self.replays = 0
-
-    def record(self, work: Callable[[], Predicted]) -> Predicted:
-        with Operations() as self._operations:
-            found = work()
-        for whole, before in self._operations.before.values():
-            whole.copy_(before)  # it is noted, and not done
-        for one in tensors(found):
-            one.fill_(torch.nan)
-        return found
-
-    def replay(self) -> None:
-        self.replays += 1
-        for function, args, kwargs, result in self._operations.calls:
-            again = function(*args, **kwargs)
-            for old, new in zip(tensors(result), tensors(again), strict=True):
-                if old.data_ptr() != new.data_ptr():
-                    old.copy_(new)
 
 
 class Recorded(RecordedEnsemble):

@@ -21,9 +21,9 @@ from convs2s.training.recorded import RecordedGradient, fill_up
 from convs2s.training.schedule import Moment
 from convs2s.training.update import Updater, UpdateReport
 from convs2s.training.workers import ALONE, Workers
+from tests.invariants.recordings import Again, CpuRecording
 from tests.support import tiny
 from tests.support.apart import Apart
-from tests.support.recordings import Again, CpuRecording
 from tests.support.updates import make_update
 
 Result = tuple[list[UpdateReport], list[Tensor], Updater]

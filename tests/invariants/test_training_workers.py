@@ -17,8 +17,8 @@ from convs2s.training.loading import permuted_sources, split_batch
 from convs2s.training.schedule import Moment
 from convs2s.training.update import Updater
 from convs2s.training.workers import Notices, Workers
+from tests.invariants.recordings import Again
 from tests.support import tiny
-from tests.support.recordings import Again
 from tests.support.together import meet, start, train_together
 from tests.support.updates import make_update
 
