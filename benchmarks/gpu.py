@@ -42,7 +42,7 @@ from convs2s.decoding.translate import LineTranslator
 from convs2s.devices import keep_freed_memory, pick_device
 from convs2s.errors import UserError
 from convs2s.files.text import read_json, read_lines, write_json
-from convs2s.scoring.bleu import detokenized_bleu
+from convs2s.scoring.bleu import corpus_bleu
 from convs2s.training.identity import TrainingJob
 from convs2s.training.run import train
 from gpu_corpus import Corpus, prepare_corpus
@@ -358,7 +358,7 @@ def whole_training(device: str, tiny: bool, folder: Path) -> Found:
     translator = LineTranslator([model], decoding, device, pretokenized=True)
     lines = list(enumerate(corpus.sources, start=1))
     texts = [corpus.restore(one.text) for one in translator.translate_chunk(lines)]
-    score = detokenized_bleu(texts, corpus.references)
+    score = corpus_bleu(texts, corpus.references, form="13a")
     return {
         "text": corpus.name,
         "epochs": len(rows),

@@ -140,7 +140,7 @@ def failures_in_one_line() -> Iterator[None]:
 
 
 @contextmanager
-def failures_of_file(name: str, problem: str) -> Iterator[None]:
+def failures_of_file(name: object, problem: str) -> Iterator[None]:
     """Turn any exception of the block into a UserError about the file ``name``.
 
     ``problem`` says what is wrong with the file, such as "not a token store". A UserError of the

@@ -91,7 +91,7 @@ def weights_sha256(path: str | Path) -> str:
     digest = hashlib.sha256()
     # A safetensors file is the size of the header in 8 bytes, the header in JSON, and the numbers
     # of all tensors.
-    with Path(path).open("rb") as stream, failures_of_file(str(path), "no model file"):
+    with Path(path).open("rb") as stream, failures_of_file(path, "no model file"):
         size = int.from_bytes(stream.read(8), "little")
         header = json.loads(stream.read(size))
         start = stream.tell()

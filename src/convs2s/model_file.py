@@ -225,7 +225,7 @@ def _shortlist(
     """
     source, target = sizes
     damaged = "its table of candidates is damaged"
-    with failures_of_file(str(path), damaged):
+    with failures_of_file(path, damaged):
         offsets = np.asarray(weights.pop(CANDIDATE_OFFSETS))
         candidates = np.asarray(weights.pop(CANDIDATE_TARGETS))
         are_lists = offsets.ndim == 1 and candidates.ndim == 1
@@ -338,7 +338,7 @@ def recorded_identity(record: Path) -> Mapping[str, object]:
     Raises:
         UserError: the file is damaged.
     """
-    with failures_of_file(str(record), "no record of a training"):
+    with failures_of_file(record, "no record of a training"):
         content = json.loads(record.read_bytes())
         identity: Mapping[str, object] = content["manifest"]["identity"]
         return identity

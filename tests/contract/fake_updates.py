@@ -1,12 +1,14 @@
 """What an update, a validation and a search ask of a GPU, counted on fake tensors.
 
-A launch is an operation that writes numbers on the device.
+A launch is an operation that writes numbers on the device. Of a compiled network it is a kernel of
+the compiler's own schedule (pointwise operations fused, equal ones side by side as one), which
+needs the properties of a GPU, here an H100's, and none of its own.
 """
 
 import tempfile
 import weakref
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import SimpleNamespace
@@ -33,10 +35,13 @@ from convs2s.models.build import build_network
 from convs2s.models.ensemble import Ensemble
 from convs2s.models.kernels.logits import summed_cross_entropy
 from convs2s.models.network import Network
+from convs2s.models.recorded_ensemble import Recording
 from convs2s.training.loading import LossInputs
 from convs2s.training.schedule import Moment
 from convs2s.training.update import Updater
+from tests.contract.compiled_kernels import count_kernels
 from tests.contract.fake_cuda import ROOT
+from tests.support.apart import Apart
 
 DEVICE = "cuda:0"
 TYPES = 44_000  # As the BPE of WMT'14 English-French has
@@ -60,6 +65,20 @@ TWO_LAUNCHES = {"constant_pad_nd", "slice_backward"}  # a fill and a copy
 
 WAITING = {"_local_scalar_dense", "masked_select", "nonzero", "unique", "_unique2"}
 """Operations whose results have to reach the host."""
+
+
+class FakeRecording(Recording):
+    """A graph that is one launch; torch writes the seed and the offset of its masks before it."""
+
+    def __init__(self) -> None:
+        self.launched = torch.zeros(3, device=DEVICE)
+
+    def record(self, work: Callable[[], Any]) -> Any:
+        return work()
+
+    def replay(self) -> None:
+        for one in self.launched:
+            one.zero_()
 
 
 class Counts(TorchDispatchMode):
@@ -133,8 +152,19 @@ class Counts(TorchDispatchMode):
 
 @contextmanager
 def pretended_gpu() -> Iterator[list[str]]:
-    """Answer for a GPU of 80 GB in the block; yield the list of reads that wait for it."""
-    properties = SimpleNamespace(total_memory=80 << 30)
+    """Answer for an H100 in the block; yield the list of reads that wait for it."""
+    properties = SimpleNamespace(
+        major=9,
+        minor=0,
+        multi_processor_count=132,
+        regs_per_multiprocessor=65536,
+        max_threads_per_multi_processor=2048,
+        warp_size=32,
+        total_memory=80 << 30,
+        shared_memory_per_block_optin=232448,
+        name="H100",
+        gcnArchName="",
+    )
     reads: list[str] = []
 
     def reading(
@@ -160,6 +190,7 @@ def pretended_gpu() -> Iterator[list[str]]:
             ("_get_device_properties", properties),
             ("_lazy_init", None),
             ("_exchange_device", 0),
+            ("_maybe_exchange_device", 0),
             ("set_rng_state", None),
         ):
             answering = lambda *_, answer=answer, **__: answer  # noqa: E731
@@ -180,7 +211,9 @@ def figures_of(
     model: str,
     tokens: int = 4000,
     layers: int | None = None,
+    compiled: bool = False,
     limit: int | None = None,
+    workers: int = 1,
     **recipe: object,
 ) -> dict[str, Any]:
     """Return what an update of a model of config/models.yaml asks of a GPU, and what follows it.
@@ -192,8 +225,13 @@ def figures_of(
     architecture = cut(settings.architecture, layers)
     rows = [[3] * (LENGTH - 1) + [1]] * (tokens // LENGTH)
     batch = settings.training.batch.model_copy(update={"micro_batch_tokens": limit})
-    changes = {"precision": "bf16", "batch": batch, "compile": False} | recipe
-    with tempfile.TemporaryDirectory() as folder, pretended_gpu() as reads:
+    changes = {"precision": "bf16", "batch": batch, "compile": compiled} | recipe
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        pretended_gpu() as reads,
+        pytest.MonkeyPatch.context() as patch,
+    ):
+        kernels = count_kernels(patch) if compiled else []
         write_store(Path(folder) / "pairs.arrow", zip(rows, rows, strict=True))
         store = TokenStore(Path(folder) / "pairs.arrow")
         with FakeTensorMode(allow_non_fake_inputs=True):
@@ -204,9 +242,14 @@ def figures_of(
                 settings.training.model_copy(update=changes),
                 seed=1,
                 device=DEVICE,
+                workers=Apart(0, workers),
+                recording=FakeRecording,
             )
+            if compiled:
+                return compiled_figures(updater, store, kernels)
             return {
                 **update_figures(updater, store, reads),
+                **state_figures(updater),
                 "validation_waits": waits_of(lambda: updater.validate(store), reads),
                 "search_waits": waits_of(lambda: search(network), reads),
                 "logits_bytes": logits_bytes(
@@ -233,27 +276,92 @@ def cut(architecture: Architecture, layers: int | None) -> Architecture:
 def update_figures(
     updater: Updater, store: TokenStore, reads: list[str]
 ) -> dict[str, Any]:
-    """Count the second update's launches, by the micro-batch and by the step, and its waits."""
+    """Count the launches that are recorded, and those of an update that replays; list its waits."""
     loaded = updater.load(store, np.arange(len(store)))
-    updater.start(loaded, Moment(1, 0, 0.1))  # makes the optimizer's state
-    passes, add_gradient = Counts(), updater._add_gradient
+    passes, backward = Counts(), updater._backward
 
-    def counted(inputs: LossInputs, divisor: int) -> Tensor | None:
+    def counted(inputs: LossInputs, divisor: int | Tensor) -> Tensor:
         with passes:
-            return add_gradient(inputs, divisor)
+            return backward(inputs, divisor)
 
+    updater.start(loaded, Moment(1, 0, 0.1))  # makes the optimizer's state
+    updater._backward = counted  # type: ignore[method-assign]
+    updater.start(loaded, Moment(1, 1, 0.1))
     reads.clear()
-    with pytest.MonkeyPatch.context() as patch, Counts() as whole:
-        patch.setattr(updater, "_add_gradient", counted)
-        updater.start(loaded, Moment(1, 1, 0.1))
-    waits = whole.waits + reads
+    with Counts() as whole:
+        started = updater.start(loaded, Moment(1, 2, 0.1))
+    waits = passes.waits + whole.waits + reads
     return {
         "micro_batches": len(loaded.micro_batches),
         "launches": passes.launches.total(),
-        "step_launches": whole.launches.total() - passes.launches.total(),
+        "outside": whole.launches.total(),
         "uploads": whole.uploads,
         "waits": waits,
+        "loss": [str(started.loss.device), str(started.loss.dtype)],
         "peak_bytes": passes.peak,
+    }
+
+
+class Boundary(torch.autograd.Function):
+    """Where what is compiled ends: what leaves it is here, and its gradients go no further."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor) -> Tensor:
+        """Return the same numbers."""
+        return x.view_as(x)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> None:
+        """Drop the gradient."""
+
+
+def compiled_figures(
+    updater: Updater, store: TokenStore, kernels: list[int]
+) -> dict[str, Any]:
+    """Count the kernels of a micro-batch's graphs, and the launches of what is not compiled."""
+    _, inputs = updater.load(store, np.arange(len(store))).micro_batches[0]
+    updater.network.train()
+    updater._backward(inputs, 1)
+    forward, backward, block = kernels
+    weight, total = updater.network.output.weight(), torch.zeros((), device=DEVICE)
+    features = torch.zeros(len(inputs.target), weight.shape[1], device=DEVICE)
+    entering = features.bfloat16(), weight.detach(), weight.new_zeros(TYPES)
+    blocks: list[Tensor] = []
+
+    def block_loss(logits: Tensor, *_: Any) -> tuple[Tensor, Tensor]:
+        blocks.append(logits)
+        return total, torch.empty_like(logits)
+
+    def output_layer_inputs(_: object) -> Any:
+        return [Boundary.apply(x.requires_grad_()) for x in entering]  # type: ignore[no-untyped-call]
+
+    updater._output_layer_inputs = output_layer_inputs  # type: ignore[assignment]
+    updater._block_loss = block_loss  # type: ignore[assignment]
+    with Counts() as rest:
+        updater._backward(inputs, 1)
+    launches = forward + backward + block * len(blocks) + rest.launches.total()
+    return {"kernels": kernels, "launches": launches}
+
+
+def state_figures(updater: Updater) -> dict[str, list[str]]:
+    """Return the devices and precisions of parameters, gradients and the optimizer's state."""
+    parameters = list(updater.network.parameters())
+    states = [
+        value for state in updater.optimizer.state.values() for value in state.values()
+    ]
+    groups: dict[str, Sequence[object]] = {
+        "parameters": parameters,
+        "gradients": [parameter.grad for parameter in parameters],
+        "states": states,
+    }
+    return {
+        name: sorted(
+            {
+                f"{x.device} {x.dtype}" if isinstance(x, Tensor) else "none"
+                for x in group
+            }
+        )
+        for name, group in groups.items()
     }
 
 

@@ -16,7 +16,7 @@ from convs2s.paper.bleu_by_length import (
     plot_bleu_by_length,
     ranks,
 )
-from convs2s.scoring.bleu import tokenized_bleu
+from convs2s.scoring.bleu import corpus_bleu
 from tests.support.documents import svg_texts
 from tests.support.refusals import refusal, says
 
@@ -78,7 +78,7 @@ def test_the_figure_has_both_curves_and_the_table_its_points(tmp_path: Path) -> 
     assert list(found["by"]) == ["length"] * 8 + ["rank"] * 8
     first = found.iloc[0]
     count = first["sentences"]
-    expected = tokenized_bleu(HALF[:count], REFERENCES[:count])
+    expected = corpus_bleu(HALF[:count], REFERENCES[:count])
     assert (first["lowest"], first["highest"]) == (5, 4 + count)
     assert first["bleu"] == pytest.approx(expected.score)
     assert first["signature"] == expected.signature

@@ -5,6 +5,7 @@ That they equal the original scripts' is in reference/test_bleu.py.
 
 import random
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 import pytest
@@ -14,14 +15,13 @@ from convs2s.scoring.bleu import (
     SEPARATORS,
     WIDE_BLANKS,
     Score,
-    SentenceBleu,
     chrf,
+    corpus_bleu,
     decode_statistics,
-    detokenized_bleu,
     encode_statistics,
     length_ratio,
+    sentence_bleu,
     statistics_of,
-    tokenized_bleu,
     warning_of_bleu,
 )
 from convs2s.scoring.rouge import warning_of_rouge
@@ -29,29 +29,33 @@ from tests.support.statistics import bleu_of
 
 REFERENCE = ["l&apos; homme voit deux voitures rouges .", "il pleut ce matin à Lyon ."]
 HYPOTHESIS = ["l&apos; homme voit deux voitures .", "il pleut ce matin à Paris ."]
+plain_bleu = partial(corpus_bleu, form="13a")
 ASCII_BLANKS = " \t\n\v\f\r"
 """What Perl's ``split`` takes for blanks in bytes."""
 
 
 def test_signatures_name_the_kind() -> None:
-    lower = tokenized_bleu(HYPOTHESIS, REFERENCE, REFERENCE, lowercase=True)
+    lower = corpus_bleu(HYPOTHESIS, REFERENCE, REFERENCE, lowercase=True)
     for score, start in (
-        (tokenized_bleu(HYPOTHESIS, REFERENCE), "1|case:mixed|eff:no|tok:none-ascii"),
+        (corpus_bleu(HYPOTHESIS, REFERENCE), "1|case:mixed|eff:no|tok:none-ascii"),
         (lower, "2|case:lc-ascii|eff:no|tok:none-ascii|smooth:none|"),
-        (detokenized_bleu(HYPOTHESIS, REFERENCE), "1|case:mixed|eff:no|tok:13a|"),
+        (
+            corpus_bleu(HYPOTHESIS, REFERENCE, form="13a"),
+            "1|case:mixed|eff:no|tok:13a|",
+        ),
         (chrf(HYPOTHESIS, REFERENCE), "1|case:mixed|eff:yes|nc:6|nw:0|"),
     ):
         assert score.signature.startswith(f"nrefs:{start}")
 
 
 def test_text_scores_from_0_to_100() -> None:
-    for metric in (tokenized_bleu, detokenized_bleu, chrf):
+    for metric in (corpus_bleu, plain_bleu, chrf):
         assert metric(REFERENCE, REFERENCE).score == pytest.approx(100)
         assert metric(["", ""], REFERENCE).score == 0
     assert length_ratio(REFERENCE, REFERENCE) == 1
     assert length_ratio(HYPOTHESIS, REFERENCE) == pytest.approx(13 / 14)
     # A sentence is not asked for longer n-grams than it has.
-    assert SentenceBleu("tokenized")("a b", "a b") == pytest.approx(100)
+    assert sentence_bleu("tokenized")("a b", "a b") == pytest.approx(100)
 
 
 @pytest.mark.parametrize("blank", [*ASCII_BLANKS, *SEPARATORS, *WIDE_BLANKS], ids=ascii)
@@ -62,18 +66,18 @@ def test_words_end_at_the_blanks_of_the_scripts(blank: str) -> None:
     other = line.replace(" ", "\u2028" if blank == "\xa0" else "\xa0", 1)
     in_bytes = blank in ASCII_BLANKS
     for metric, splits in (
-        (tokenized_bleu, in_bytes),
-        (detokenized_bleu, blank not in SEPARATORS),
+        (corpus_bleu, in_bytes),
+        (plain_bleu, blank not in SEPARATORS),
     ):
         assert (metric([joined], [line]).score > 99) == splits
         assert (metric([line], [joined]).score > 99) == splits
         assert metric([joined], [joined]).score == pytest.approx(100)
-    assert tokenized_bleu([joined], [other]).score < 100
+    assert corpus_bleu([joined], [other]).score < 100
     words = 5 if in_bytes else 4
     assert length_ratio([joined], ["one two three four"]) == words / 4
 
 
-@pytest.mark.parametrize("metric", [tokenized_bleu, detokenized_bleu])
+@pytest.mark.parametrize("metric", [corpus_bleu, plain_bleu])
 def test_without_case_means_a_to_z(metric: Callable[..., Score]) -> None:
     line = "THE MAN AND THE DOG"
     assert metric([line], [line.lower()], lowercase=True).score == pytest.approx(100)
@@ -88,7 +92,8 @@ def test_entities_are_decoded_before_the_case_goes() -> None:
     """mteval-v13a.pl knows ``&amp;``, and no ``&AMP;``."""
     for written, is_entity in {"&amp;": True, "&AMP;": False}.items():
         line = [f"one {written} two three four"]
-        score = detokenized_bleu(line, ["one & two three four"], lowercase=True).score
+        text = ["one & two three four"]
+        score = corpus_bleu(line, text, form="13a", lowercase=True).score
         assert (score > 99) == is_entity
 
 
@@ -167,10 +172,10 @@ def test_bleu_of_statistics_is_that_of_the_text() -> None:
     statistics = statistics_of(hypotheses, references)
     rows = random.Random(5).choices(range(400), k=400)
     drawn = [[side[row] for row in rows] for side in (hypotheses, references)]
-    assert bleu_of(statistics[rows]) == tokenized_bleu(*drawn).score
+    assert bleu_of(statistics[rows]) == corpus_bleu(*drawn).score
     # No n-gram of order 4, and no word.
     for text in ("a b c", ""):
-        score = tokenized_bleu([text], ["a b c"]).score
+        score = corpus_bleu([text], ["a b c"]).score
         assert bleu_of(statistics_of([text], ["a b c"])) == score
     statistics[0] = [70_000, 1 << 31, 69_999, 0, 0, 0]
     text = encode_statistics(statistics)

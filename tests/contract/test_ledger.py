@@ -117,7 +117,7 @@ def test_a_line_holds_what_a_run_scored_and_on_what_it_rests(
     perplexity = first_cell(demo, "ppl")
     (again,) = entries_of(demo, [perplexity], perplexity.paths)
     assert again.weights == training.weights
-    assert again.model_files != training.model_files
+    assert again.sha256[model] != training.sha256[model]
 
 
 def test_an_entry_is_written_as_it_is_read(ledger: Path) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from convs2s.config.decoding import DecodingSettings
 from convs2s.files.text import read_lines, write_lines
-from convs2s.scoring.bleu import SentenceBleu, tokenized_bleu
+from convs2s.scoring.bleu import corpus_bleu, sentence_bleu
 from convs2s.scoring.n_best import (
     ListedHypothesis,
     average_with,
@@ -99,7 +99,7 @@ def test_four_choices_and_their_report(tmp_path: Path) -> None:
     scores = [one["tokenized"]["score"] for one in content["bleu"].values()]
     assert list(content["bleu"]) == ["first", "model", "average", "oracle"]
     assert scores[1] < scores[0] < scores[2] < scores[3] == pytest.approx(100)
-    assert scores[2] == tokenized_bleu(average, references).score
+    assert scores[2] == corpus_bleu(average, references).score
     text = report.text.read_text("utf-8")
     assert re.search(rf"the even average of both +{scores[2]:.2f} ", text)
     assert content["lines"] == 2
@@ -110,8 +110,8 @@ def test_the_oracle_of_few_sentences_is_no_worse_than_the_first() -> None:
     reference = "a b c d e f g h i j k l"
     texts = ["a b c d x x x x x x x x", "a b c x e f g x i j k x"]
     group = [ListedHypothesis(0, text, "", -place) for place, text in enumerate(texts)]
-    sentence_bleu = SentenceBleu("tokenized")
-    assert sentence_bleu(texts[1], reference) > sentence_bleu(texts[0], reference)
+    bleu = sentence_bleu("tokenized")
+    assert bleu(texts[1], reference) > bleu(texts[0], reference)
     first, oracle = first_and_oracle([group], [[reference]], "tokenized")
     assert first == oracle == [texts[0]]
 

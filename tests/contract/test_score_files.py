@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from convs2s.files.text import write_lines
-from convs2s.scoring.bleu import decode_statistics, detokenized_bleu, tokenized_bleu
+from convs2s.scoring.bleu import corpus_bleu, decode_statistics
 from convs2s.scoring.evaluation import BleuEvaluation, RougeEvaluation
 from convs2s.scoring.rouge import RougeOptions, rouge
 from convs2s.scoring.summary import mean_and_deviation
@@ -48,8 +48,8 @@ def test_bleu_is_of_words_and_of_text_before_and_after_replacement(
     ):
         words = [" ".join(line[f"words{suffix}"]) for line in lines]
         texts = [line[f"text{suffix}"] for line in lines]
-        tokenized = tokenized_bleu(words, [WORDS] * 3).score
-        detokenized = detokenized_bleu(texts, [TEXT] * 3).score
+        tokenized = corpus_bleu(words, [WORDS] * 3).score
+        detokenized = corpus_bleu(texts, [TEXT] * 3, form="13a").score
         assert part["bleu"]["tokenized"]["score"] == tokenized
         assert part["bleu"]["detokenized"]["score"] == detokenized
         encoded = found["sentences"][measure]

@@ -47,7 +47,6 @@ def test_two_commands_at_once_make_the_right_bytes_or_say_one_line() -> None:
 
 
 def test_honest_clients_are_answered_among_hostile_ones() -> None:
-    pytest.importorskip("uvicorn", reason="the extra [serve] is not installed")
     # The machine that runs the tests may be busy. Alone, a server answers within 2 s.
     faults, _ = clients.run(60, seconds=30)
     assert faults == []

@@ -18,14 +18,12 @@ from convs2s.config.messages import validated
 from convs2s.files.text import write_lines
 from convs2s.scoring import bleu
 from convs2s.scoring.bleu import (
-    bleu_in_form,
     chrf,
     compare,
+    corpus_bleu,
     decode_statistics,
-    detokenized_bleu,
     encode_statistics,
     length_ratio,
-    tokenized_bleu,
 )
 from convs2s.scoring.comparison import compare_outputs
 from convs2s.scoring.evaluation import BleuEvaluation, RougeEvaluation, further_score
@@ -50,9 +48,7 @@ def outputs(*texts: list[str], source: list[str] | None = None) -> object:
     return compare_outputs(*texts, form="tokenized", names=names, most=1, source=source)
 
 
-@pytest.mark.parametrize(
-    "metric", [tokenized_bleu, detokenized_bleu, chrf, length_ratio, rouge_of]
-)
+@pytest.mark.parametrize("metric", [corpus_bleu, chrf, length_ratio, rouge_of])
 def test_texts_of_unequal_number(metric: Callable[..., object]) -> None:
     says(refusal(metric, TWO, ONE), "hypotheses: 2 lines", "the reference has 1")
     says(refusal(metric, TWO, TWO, [*TWO, "x"]), "2 lines, but reference 2 has 3")
@@ -77,7 +73,7 @@ def test_a_tokenizer_whose_package_is_not_installed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(bleu, "find_spec", lambda name: None)
-    message = refusal(bleu_in_form, TWO, TWO, form="ja-mecab")
+    message = refusal(corpus_bleu, TWO, TWO, form="ja-mecab")
     says(message, "--tokenize ja-mecab: ", "'sacrebleu[ja]'", "--tokenize char")
 
 

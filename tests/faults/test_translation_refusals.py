@@ -16,7 +16,7 @@ from convs2s.config.decoding import DecodingSettings
 from convs2s.decoding.rescoring import PairScorer, score_groups, score_pairs
 from convs2s.decoding.streams import ArrivingBytes, ChunkTranslator, arriving
 from convs2s.decoding.translate import LineTranslator
-from convs2s.decoding.words import Form, cut_overlong
+from convs2s.decoding.words import Form, cut_overlong, most_tokens
 from convs2s.files.text import text_lines, write_lines
 from convs2s.model_file import load_model, save_model
 from convs2s.models.ensemble import Ensemble
@@ -92,7 +92,7 @@ def test_a_file_of_another_program_is_not_overwritten(
 HOLDER = """
 import fcntl, sys
 part = open(sys.argv[1], "ab")
-fcntl.lockf(part, fcntl.LOCK_EX)
+fcntl.flock(part, fcntl.LOCK_EX)
 print(flush=True)
 sys.stdin.read()
 """
@@ -113,7 +113,7 @@ def test_two_processes_do_not_write_one_output(refused: Refuse, tmp_path: Path) 
 def test_an_output_that_cannot_be_locked_is_no_other_process(
     refused: Refuse, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(fcntl, "lockf", without_locks)
+    monkeypatch.setattr(fcntl, "flock", without_locks)
     says(refused(), "out.part: cannot be locked (No locks available)")
 
 
@@ -196,7 +196,7 @@ def test_an_overlong_line_is_cut_and_said(
     capsys: pytest.CaptureFixture[str], positions: int | None, count: int, read: int
 ) -> None:
     text = "w1 " * count
-    assert cut_overlong(["w"] * count, positions, 2, text) == ["w"] * read
+    assert cut_overlong(["w"] * count, most_tokens(positions), 2, text) == ["w"] * read
     said = capsys.readouterr().err
     if read < count:
         says(

@@ -277,7 +277,7 @@ def test_an_output_that_another_process_finishes_just_now_is_left_alone(
 ) -> None:
     part = tmp_path / "a.txt.part"
     part.write_text("whole\n")
-    monkeypatch.setattr("fcntl.lockf", lambda *_: part.replace(tmp_path / "a.txt"))
+    monkeypatch.setattr("fcntl.flock", lambda *_: part.replace(tmp_path / "a.txt"))
     message = refusal(growing, tmp_path, tmp_path)
     says(message, "another process has written it just now")
     assert (tmp_path / "a.txt").read_text() == "whole\n"

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from tests.house.rules import environment, label, rules, script
 
-LONGEST_RULE = 36
+LONGEST_RULE = 31
 LONGEST_OF_ALL = "train_model"
 """It names every file that a training may read, and every option."""
 

@@ -9,10 +9,8 @@ import pytest
 from convs2s.config.bleu import BleuForm
 from convs2s.files.text import read_lines
 from convs2s.scoring.bleu import (
-    bleu_in_form,
-    detokenized_bleu,
+    corpus_bleu,
     length_ratio,
-    tokenized_bleu,
 )
 from tests.support.golden import golden_lines
 
@@ -50,7 +48,7 @@ def test_bleu_and_length_ratio_are_multi_bleu_perl(golden: Path) -> None:
     rows = list(rows_of(golden / "bleu/multi-bleu.tsv"))
     assert len(rows) == 56
     for texts, lowercase, printed in rows:
-        score = tokenized_bleu(*texts, lowercase=lowercase).score
+        score = corpus_bleu(*texts, lowercase=lowercase).score
         # Where no word is translated, it stops with a division by zero and prints nothing.
         found = re.search(r"BLEU = (\S+),.* ratio=([0-9.]+)", printed)
         expected = found.groups() if found else ("0.00", "0.000")
@@ -62,7 +60,7 @@ def test_detokenized_bleu_is_mteval_v13a(golden: Path) -> None:
     rows = list(rows_of(golden / "bleu" / table))
     assert len(rows) == count
     for texts, lowercase, printed in rows:
-        score = detokenized_bleu(*texts, lowercase=lowercase).score
+        score = corpus_bleu(*texts, form="13a", lowercase=lowercase).score
         assert f"{score / 100:.4f}" == printed
 
 
@@ -94,7 +92,7 @@ def test_other_scripts_are_scored_as_by_sacrebleu(
 ) -> None:
     """``sacrebleu --tokenize FORM`` (2.6.0) prints these scores and signatures."""
     hypothesis, reference = texts
-    score = bleu_in_form([hypothesis], [reference], form=form)
+    score = corpus_bleu([hypothesis], [reference], form=form)
     assert str(score) == printed
     assert score.signature.startswith(
         f"nrefs:1|case:mixed|eff:no|tok:{form}|smooth:exp|"

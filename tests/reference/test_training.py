@@ -14,7 +14,7 @@ from convs2s.config.model import ModelSettings
 from convs2s.decoding.translate import LineTranslator
 from convs2s.files.text import read_lines, write_lines
 from convs2s.models.kernels.matmul import Kernel
-from convs2s.scoring.bleu import detokenized_bleu
+from convs2s.scoring.bleu import corpus_bleu
 from convs2s.text.bpe import Bpe, join, read_codes
 from convs2s.text.preparation import Preparation
 from convs2s.training.run import train
@@ -98,7 +98,8 @@ def test_eight_epochs_on_multi30k_end_where_fairseqs_ended(
     restore = Preparation("moses_test", "de").restore
     found = translator.translate(read_lines(folder / "src.bpe.en"))
     texts = [restore(join(one.text)) for one in found]
-    score = detokenized_bleu(texts, list(read_lines(folder / "ref.raw.de"))).score
+    reference = list(read_lines(folder / "ref.raw.de"))
+    score = corpus_bleu(texts, reference, form="13a").score
     print(
         f"seed {seed}: perplexity {summary['validation_perplexity']:.2f}, BLEU {score}"
     )

@@ -21,7 +21,7 @@ from convs2s.decoding.rescoring import (
 from convs2s.decoding.translate import LineTranslator
 from convs2s.files.text import read_lines
 from convs2s.interop.fairseq import FairseqFiles, import_fairseq
-from convs2s.scoring.bleu import tokenized_bleu
+from convs2s.scoring.bleu import corpus_bleu
 from convs2s.text.bpe import join
 from tests.support.golden import DATA, golden_lines
 from tests.support.trained import TRAINED
@@ -48,7 +48,7 @@ def translator_of(
 
 
 def bleu_of(texts: Iterable[str], references: Sequence[str] = REFERENCES) -> float:
-    return tokenized_bleu([join(text) for text in texts], references).score
+    return corpus_bleu([join(text) for text in texts], references).score
 
 
 @pytest.mark.parametrize("beam", [1, 5])

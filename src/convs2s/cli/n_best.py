@@ -13,6 +13,7 @@ from convs2s.cli.options import (
     add_references,
     add_threads,
     add_tokenized,
+    model_files,
     read_references,
 )
 from convs2s.config.decoding import DecodingSettings
@@ -104,8 +105,9 @@ def _score_pairs(arguments: Namespace) -> None:
     length_penalty = {"length_penalty": arguments.length_penalty}
     alpha = validated(DecodingSettings, length_penalty, "options").alpha
     torch.set_num_threads(arguments.threads)
+    models = model_files(arguments.model)
     with held_device(arguments.device, waits=False) as device:
-        scorer = PairScorer.load(arguments.model, device, arguments.form)
+        scorer = PairScorer.load(models, device, arguments.form)
         if arguments.n_best is not None:
             groups = read_groups(arguments.n_best)
             sources = read_lines(arguments.source)
@@ -166,7 +168,7 @@ def add_oracle(command: ArgumentParser) -> Run:
 
 
 def _score_oracle(arguments: Namespace) -> None:
-    from convs2s.scoring.bleu import bleu_in_form
+    from convs2s.scoring.bleu import corpus_bleu
     from convs2s.scoring.reranking import first_and_oracle
 
     references, names = read_references(arguments)
@@ -181,6 +183,6 @@ def _score_oracle(arguments: Namespace) -> None:
     )
     # `choices` are the texts of the first hypotheses, then those of the oracle.
     for name, texts in zip(("first of the list", "oracle"), choices, strict=True):
-        score = bleu_in_form(texts, *references, form=arguments.form)
+        score = corpus_bleu(texts, *references, form=arguments.form)
         shown = f"BLEU = {score}  {name}  {score.signature}"
         print(f"{shown}  ({names}, {len(texts)} lines)")

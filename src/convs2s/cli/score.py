@@ -56,7 +56,7 @@ def _add_bleu(command: ArgumentParser) -> Run:
 
 
 def _score_bleu(arguments: Namespace) -> None:
-    from convs2s.scoring.bleu import bleu_in_form, check_lines, warning_of_bleu
+    from convs2s.scoring.bleu import check_lines, corpus_bleu, warning_of_bleu
     from convs2s.scoring.evaluation import further_score
 
     if arguments.metric and (arguments.form != "13a" or arguments.lowercase):
@@ -75,7 +75,7 @@ def _score_bleu(arguments: Namespace) -> None:
         source = list(read_lines(arguments.source)) if arguments.source else None
         score = further_score(arguments.metric, hypotheses, *references, source=source)
     else:
-        score = bleu_in_form(
+        score = corpus_bleu(
             hypotheses,
             *references,
             form=arguments.form,

@@ -7,7 +7,6 @@ work: everything that the output's bytes depend on. When the translation is comp
 """
 
 import bz2
-import fcntl
 import gzip
 import json
 import lzma
@@ -33,6 +32,7 @@ from convs2s.errors import UnfinishedError, UserError
 from convs2s.files.atomic import check_not_read, is_written_in_place, writing
 from convs2s.files.checksums import sha256
 from convs2s.files.interrupts import STOPPING, Interrupted, handling, interrupt
+from convs2s.files.locks import PATIENT, try_lock
 from convs2s.files.text import read_lines, write_text
 from convs2s.model_file import describe_model
 from convs2s.text.plain_text import check_plain_text
@@ -235,11 +235,11 @@ class GrowingOutput:
         except (OSError, ValidationError):
             reason = "its state cannot be read"
         else:
-            differing = []
-            # Each name of either identity, once.
-            for name in {**state.identity, **self._identity}:
-                if state.identity.get(name) != self._identity.get(name):
-                    differing.append(name)
+            differing = [
+                name
+                for name in {**state.identity, **self._identity}
+                if state.identity.get(name) != self._identity.get(name)
+            ]
             if differing:
                 reason = f"it differs from this command in {' and '.join(differing)}"
             elif size < state.bytes:
@@ -302,19 +302,17 @@ def growing_output(
     unfinished = _beside(path, ".part")
     with writing(path), unfinished.open("ab") as part:
         try:
-            # lockf takes a record lock. It ends with this process. A lock of flock would last as
-            # long as any worker that was forked from this process.
-            fcntl.lockf(part, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except (BlockingIOError, PermissionError):
-            # POSIX allows both errors if another process holds the lock.
-            raise UserError(
-                f"{unfinished}: another process is writing it; wait for it, or name another output"
-            ) from None
+            # Workers that were forked hold the lock, too. If this process is killed, they end.
+            is_alone = try_lock(part, tries=PATIENT)
         except OSError as error:
             raise UserError(
                 f"{unfinished}: cannot be locked ({error.strerror}), and two processes must not "
                 "write it at once; name an output on a file system with locks"
             ) from None
+        if not is_alone:
+            raise UserError(
+                f"{unfinished}: another process is writing it; wait for it, or name another output"
+            )
         # Another process may have finished and renamed the file between open and lock.
         opened = os.fstat(part.fileno())
         if not unfinished.exists() or not os.path.samestat(unfinished.stat(), opened):

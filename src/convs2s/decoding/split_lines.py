@@ -3,15 +3,25 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import chain, islice
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import numpy as np
+
+from convs2s.decoding.inspection import AttentionMap
 from convs2s.decoding.parallel import Chunk
 from convs2s.decoding.translate import Translation
-from convs2s.decoding.words import Replacement
 from convs2s.text.splitting import split_sentences
 
-if TYPE_CHECKING:
-    from convs2s.decoding.inspection import AttentionMap
+_LISTS = {
+    "source_words",
+    "source_tokens",
+    "words",
+    "words_before",
+    "tokens",
+    "replacements",
+    "unknown_words",
+}
+"""Fields of a translation that are lists, except the alignment."""
 
 
 class SplitLines:
@@ -36,11 +46,9 @@ class SplitLines:
         rest = iter(translations)
         translated_lines = list[Translation]()
         for line, sentence_count in self._lines:
-            translation = join(list(islice(rest, sentence_count)), " ")
-            n_best = [
-                replace(hypothesis, source=line) for hypothesis in translation.n_best
-            ]
-            translated_lines.append(replace(translation, source=line, n_best=n_best))
+            whole = join(list(islice(rest, sentence_count)), " ")
+            n_best = [replace(hypothesis, source=line) for hypothesis in whole.n_best]
+            translated_lines.append(replace(whole, source=line, n_best=n_best))
         return translated_lines
 
 
@@ -61,59 +69,52 @@ def join(parts: Sequence[Translation], separator: str) -> Translation:
     fields: dict[str, Any] = {}
     for name in ("source", "text", "text_before"):
         fields[name] = separator.join(getattr(part, name) for part in parts)
-    lists = ("source_words", "source_tokens", "words", "words_before", "tokens")
-    for name in lists:
+    for name in _LISTS:
         fields[name] = []
     alignment = list[int]()
-    replacements = list[Replacement]()
     for part in parts:
         for replacement in part.replacements:
-            moved: Replacement = {
-                **replacement,
-                "position": len(fields["words_before"]) + replacement["position"],
-                "source_position": len(fields["source_words"])
-                + replacement["source_position"],
-            }
-            replacements.append(moved)
+            moved = replacement.copy()
+            moved["position"] += len(fields["words_before"])
+            moved["source_position"] += len(fields["source_words"])
+            fields["replacements"].append(moved)
         for position in part.alignment or ():
             alignment.append(len(fields["source_tokens"]) + position)
         # Last, because the shifts above are the lengths before this part is added.
-        for name in lists:
+        for name in _LISTS - {"replacements"}:
             fields[name] += getattr(part, name)
     n_best = list[Translation]()
     for rank in range(max(len(part.n_best) for part in parts)):
         hypotheses = [part.n_best[min(rank, len(part.n_best) - 1)] for part in parts]
         n_best.append(join(hypotheses, separator))
-    unknown = chain.from_iterable(part.unknown_words for part in parts)
+    fields["unknown_words"] = list(dict.fromkeys(fields["unknown_words"]))
     maps = [part.attention for part in parts if part.attention is not None]
     return replace(
         first,
         **fields,
         score=sum(part.score for part in parts),
-        replacements=replacements,
         alignment=None if first.alignment is None else alignment,
         n_best=n_best,
-        unknown_words=list(dict.fromkeys(unknown)),
         attention=_join_attention(maps),
     )
 
 
-def _join_attention(maps: "Sequence[AttentionMap]") -> "AttentionMap | None":
+def _join_attention(maps: Sequence[AttentionMap]) -> AttentionMap | None:
     """Return one map with the given maps as blocks on its diagonal, and weights of 0 elsewhere.
 
     If there are no maps, return None.
     """
     if not maps:
         return None
-    # Imported here, because a search by ONNX Runtime does not need torch.
-    import torch
-
-    from convs2s.decoding.inspection import AttentionMap
-
     target = list(chain.from_iterable(block.target for block in maps))
     source = list(chain.from_iterable(block.source for block in maps))
-    by_map = [torch.from_numpy(block.weights) for block in maps]
-    # For each layer, its weights in all maps.
-    layers = zip(*by_map, strict=True)
-    weights = torch.stack([torch.block_diag(*blocks) for blocks in layers])
-    return AttentionMap(weights.numpy(), source, target)
+    layers = len(maps[0].weights)
+    weights = np.zeros((layers, len(target), len(source)), np.float32)
+    row = 0
+    column = 0
+    for block in maps:
+        _, rows, columns = block.weights.shape
+        weights[:, row : row + rows, column : column + columns] = block.weights
+        row += rows
+        column += columns
+    return AttentionMap(weights, source, target)

@@ -58,15 +58,14 @@ def most_tokens(positions: int | None) -> int:
 
 def cut_overlong(
     tokens: list[str],
-    positions: int | None,
+    limit: int,
     number: int,
     text: str,
 ) -> list[str]:
-    """Return the tokens of a line that a model can read: the first ones, if there are too many.
+    """Return the tokens of a line that a model can read: the first ``limit`` ones.
 
     If the line is cut, print a warning with its number and the beginning of its ``text``.
     """
-    limit = most_tokens(positions)
     if len(tokens) > limit:
         print(
             f"warning: line {number} has {len(tokens):,} tokens and is cut, because the model "

@@ -57,9 +57,7 @@ def read_markdown(content: str) -> TextDocument:
     items = list[str | Passage]([content[:end]])
     for lines in _passages(content, end):
         start = lines[0][0]
-        breaks = list[str]()
-        for line, following in pairwise(lines):
-            breaks.append(content[line[1] : following[0]])
+        breaks = [content[last:first] for (_, last), (first, _) in pairwise(lines)]
         raw = "\n".join(content[slice(*line)] for line in lines)
         items.append(content[end:start])
         found = inline_items(raw, _MARKUP, _SPELLING)

@@ -3,9 +3,9 @@
 import html
 import re
 from bisect import bisect_left
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
+from itertools import chain, pairwise
 from types import MappingProxyType
 from typing import Literal, Protocol
 
@@ -96,14 +96,14 @@ class Passage:
             whole = "".join(fragment.text for fragment in self.fragments)
             self.texts.insert(0, on_one_line(whole))
 
-    def translated(self, translations: Sequence[str]) -> list[str]:
+    def translated(self, translations: Iterator[str]) -> list[str]:
         """Return the text of each fragment in the translated document, as it is written there.
 
-        ``translations`` are those of ``texts``.
+        The next ones of ``translations`` are those of ``texts``, which are taken from it.
         """
-        of_fragments = translations[1:] if self._has_whole else translations
-        own = dict(zip(self._translated, of_fragments, strict=True))
-        pieces = self._cut(translations[0], own) if self._has_whole else None
+        whole = next(translations) if self._has_whole else None
+        own = dict(zip(self._translated, translations, strict=False))
+        pieces = None if whole is None else self._cut(whole, own)
         texts = [fragment.text for fragment in self.fragments]
         beginning = _BLANK_RUN if pieces else self._beginning
         for index, piece in (pieces or own).items():
@@ -116,16 +116,14 @@ class Passage:
             for fragment, text in zip(self.fragments, texts, strict=True)
         ]
 
-    def restored(self, translations: Sequence[str]) -> str:
-        """Return the translated passage with its markup."""
+    def restored(self, translations: Iterator[str]) -> str:
+        """Return the translated passage with its markup; see `translated`."""
         texts = iter(self.translated(translations))
         passage = "".join(
             next(texts) if isinstance(item, Fragment) else item for item in self._items
         )
-        if not self._breaks:
-            return passage
         breaks = iter(self._breaks)
-        return re.sub("\n", lambda _: next(breaks), passage)
+        return re.sub("\n", lambda feed: next(breaks, feed[0]), passage)
 
     def _cut(self, whole: str, own: Mapping[int, str]) -> dict[int, str] | None:
         """Return the part of each fragment in the translation of the whole passage.
@@ -138,9 +136,8 @@ class Passage:
         for index in self._spoken:
             fragment = self.fragments[index]
             if fragment.kind == "plain":
-                pieces[index] = (
-                    ""  # what is left before the next fragment that is found
-                )
+                # It gets what is left before the next fragment that is found.
+                pieces[index] = ""
                 continue
             translation = own.get(index, on_one_line(fragment.text))
             found = self._found(index, translation, whole)
@@ -205,7 +202,7 @@ class Translatable(Protocol):
 
     texts: list[str]
 
-    def translated(self, translations: Sequence[str]) -> str:
+    def translated(self, translations: Iterable[str]) -> str:
         """Return the text with the translations of its ``texts`` in their places."""
 
 
@@ -214,23 +211,20 @@ class TextDocument:
 
     def __init__(self, items: Sequence[str | Passage]) -> None:
         self._items = items
-        self.texts = list[str]()
-        for item in items:
-            if isinstance(item, Passage):
-                self.texts += item.texts
+        self.texts = texts_of(item for item in items if isinstance(item, Passage))
 
-    def translated(self, translations: Sequence[str]) -> str:
+    def translated(self, translations: Iterable[str]) -> str:
         """Return the document with the translations of its ``texts``."""
-        document = list[str]()
-        start = 0
-        for item in self._items:
-            if isinstance(item, Passage):
-                end = start + len(item.texts)
-                document.append(item.restored(translations[start:end]))
-                start = end
-            else:
-                document.append(item)
-        return "".join(document)
+        rest = iter(translations)
+        return "".join(
+            item if isinstance(item, str) else item.restored(rest)
+            for item in self._items
+        )
+
+
+def texts_of(passages: Iterable[Passage]) -> list[str]:
+    """Return the texts of all passages."""
+    return list(chain.from_iterable(passage.texts for passage in passages))
 
 
 def inline_items(
@@ -258,11 +252,13 @@ def inline_items(
         spellings = dict(others)
 
         def read(match: re.Match[str]) -> str:
-            character = _character(match[0])
-            if len(character) == 1:
-                spellings[ord(character)] = match[0]
-                return character
-            return match[0]
+            """Return the character that an entity, or an escape by a backslash, stands for."""
+            escaped = match[0].removeprefix("\\")
+            character = html.unescape(escaped)
+            if len(character) > 1:
+                return match[0]
+            spellings[ord(character)] = match[0]
+            return character
 
         text = spelling.sub(read, written) if spelling else written
         items.append(Fragment(text, written, kind, spellings))
@@ -308,11 +304,6 @@ def _occurrences(
         return []
     sought = _BLANK_RUN.pattern.join(map(re.escape, words.split(" ")))
     return list(re.finditer(rf"(?<!\w){sought}(?!\w)", text, flags))
-
-
-def _character(written: str) -> str:
-    """Return the character that an entity or an escape by a backslash stands for."""
-    return written[1:] if written.startswith("\\") else html.unescape(written)
 
 
 def _parts(text: str, beginning: re.Pattern[str]) -> tuple[str, str, str]:

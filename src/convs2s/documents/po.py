@@ -1,11 +1,11 @@
 """Find the texts of gettext's catalogues (po, pot) that have no translation yet."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable
 
 import polib
 
-from convs2s.documents.passages import Passage, inline_items
+from convs2s.documents.passages import Passage, inline_items, texts_of
 
 _MARKUP = re.compile(
     r"""
@@ -39,29 +39,23 @@ class Catalogue:
         for entry in self._catalogue:
             if entry.obsolete or entry.fuzzy:
                 continue
-            if not entry.msgid_plural:
-                if not entry.msgstr:
-                    self._passages.append((_passage(entry.msgid), entry, None))
-                continue
+            if not entry.msgid_plural and not entry.msgstr:
+                self._passages.append((_passage(entry.msgid), entry, None))
             forms = entry.msgstr_plural
             for number, translation in forms.items():
                 if not translation:
                     is_singular = number == 0 and len(forms) > 1
                     text = entry.msgid if is_singular else entry.msgid_plural
                     self._passages.append((_passage(text), entry, number))
-        self.texts = list[str]()
-        for passage, _, _ in self._passages:
-            self.texts += passage.texts
+        self.texts = texts_of(passage for passage, _, _ in self._passages)
 
-    def translated(self, translations: Sequence[str]) -> str:
+    def translated(self, translations: Iterable[str]) -> str:
         """Return the catalogue with the translations of its ``texts``."""
         if not self._passages:
             return self._content
-        start = 0
+        rest = iter(translations)
         for passage, entry, number in self._passages:
-            end = start + len(passage.texts)
-            translation = passage.restored(translations[start:end])
-            start = end
+            translation = passage.restored(rest)
             if number is None:
                 entry.msgstr = translation
             else:

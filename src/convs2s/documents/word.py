@@ -7,18 +7,24 @@ texts are replaced: the parser tells where they are.
 import io
 import re
 import zipfile
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from copy import copy
-from dataclasses import dataclass, field
-from itertools import groupby
+from dataclasses import dataclass, field, replace
+from itertools import chain, groupby
 from pathlib import Path
 from xml.parsers import expat
 
-from convs2s.documents.passages import ENTITY, Fragment, Passage, inline_items
+from convs2s.documents.passages import (
+    ENTITY,
+    Fragment,
+    Passage,
+    inline_items,
+    texts_of,
+)
 from convs2s.download.archives import open_zip
 from convs2s.errors import UserError, failures_of_file
 from convs2s.files.compressed import refuse_bomb
-from convs2s.files.limits import LARGEST_DOCUMENT_BYTES
 
 _PART = re.compile(r"word/(?:document|header|footer|footnotes|endnotes)\d*\.xml")
 
@@ -39,6 +45,9 @@ _NO_MARKUP = re.compile(r"(?!)")
 _WRITTEN = {ord("&"): "&amp;", ord("<"): "&lt;", ord(">"): "&gt;"}
 
 
+_Place = tuple[tuple[int, ...], bytes]
+
+
 @dataclass
 class _Text:
     """A text in an XML part: the offset of its tag, and those of its content.
@@ -50,35 +59,40 @@ class _Text:
     tag: int
     start: int
     end: int = 0
-    place: tuple[tuple[int, ...], bytes] = ((), b"")
+    place: _Place = ((), b"")
 
 
 @dataclass
 class _Paragraph:
-    """The texts of a paragraph; None where one passage ends."""
+    """The texts of each passage of a paragraph."""
 
     depth: int
-    texts: list[_Text | None] = field(default_factory=list)
+    passages: list[list[_Text]] = field(default_factory=lambda: [[]])
 
 
 class WordDocument:
     """A Word document. Its ``texts`` are those of paragraphs, also in tables, notes and margins."""
 
-    def __init__(self, content: bytes, name: str) -> None:
+    def __init__(
+        self,
+        content: bytes,
+        name: str,
+        largest: int,
+    ) -> None:
         """Read a document; ``name`` is for messages.
 
         Raises:
-            UserError: the content is not such a document, is damaged or encrypted, or its parts are
-                too large.
+            UserError: the content is not such a document, is damaged or encrypted, or its parts
+                have more than ``largest`` bytes.
         """
         self._members = list[tuple[zipfile.ZipInfo, bytes]]()
         archive = open_zip(io.BytesIO(content), Path(name))
         size = sum(member.file_size for member in archive.infolist())
         refuse_bomb(len(content), size, name)
-        if size > LARGEST_DOCUMENT_BYTES:
+        if size > largest:
             raise UserError(
-                f"{name}: its parts have {size:,} bytes, and {LARGEST_DOCUMENT_BYTES:,} is the "
-                "most: split the document, or remove its pictures"
+                f"{name}: its parts have {size:,} bytes, and {largest:,} is the most: split the "
+                "document, or remove its pictures"
             )
         with failures_of_file(name, "damaged or encrypted; save it again"):
             for member in archive.infolist():
@@ -91,21 +105,17 @@ class WordDocument:
             raise UserError(
                 f"{name}: a zip archive without word/document.xml: expected a Word document (docx)"
             )
-        self.texts = list[str]()
-        for part in self._parts.values():
-            self.texts += part.texts
+        parts = self._parts.values()
+        self.texts = list(chain.from_iterable(part.texts for part in parts))
 
-    def translated(self, translations: Sequence[str]) -> bytes:
+    def translated(self, translations: Iterable[str]) -> bytes:
         """Return the document with the translations of its ``texts``."""
         stream = io.BytesIO()
-        start = 0
+        rest = iter(translations)
         with zipfile.ZipFile(stream, "w") as archive:
             for member, content in self._members:
-                part = self._parts.get(member.filename)
-                if part is not None:
-                    end = start + len(part.texts)
-                    content = part.translated(translations[start:end])
-                    start = end
+                if part := self._parts.get(member.filename):
+                    content = part.translated(rest)
                 archive.writestr(copy(member), content, member.compress_type)
         return stream.getvalue()
 
@@ -121,21 +131,16 @@ class _Part:
         # Each passage with the texts of each of its fragments.
         self._passages = list[tuple[Passage, list[list[_Text]]]]()
         for paragraph in paragraphs:
-            for is_text, group in groupby(
-                paragraph.texts, lambda text: text is not None
-            ):
-                if is_text:
-                    self._add([text for text in group if text is not None])
-        self.texts = list[str]()
-        for passage, _ in self._passages:
-            self.texts += passage.texts
+            for texts in filter(None, paragraph.passages):
+                self._add(texts)
+        self.texts = texts_of(passage for passage, _ in self._passages)
 
     def _add(self, texts: list[_Text]) -> None:
         """Add a passage."""
         runs = [list(group) for _, group in groupby(texts, lambda text: text.place)]
-        sizes = dict[tuple[tuple[int, ...], bytes], int]()
+        sizes = Counter[_Place]()
         for text in texts:
-            sizes[text.place] = sizes.get(text.place, 0) + text.end - text.start
+            sizes[text.place] += text.end - text.start
         # What most of the paragraph looks like is plain, and what differs is marked.
         plain = max(sizes, key=lambda place: (not place[0], sizes[place]))
         fragments = list[Fragment]()
@@ -143,24 +148,15 @@ class _Part:
             written = b"".join(self._xml[text.start : text.end] for text in run)
             (fragment,) = inline_items(written.decode(), _NO_MARKUP, ENTITY, _WRITTEN)
             assert isinstance(fragment, Fragment)
-            fragments.append(
-                Fragment(
-                    fragment.text,
-                    fragment.written,
-                    "plain" if run[0].place == plain else "marked",
-                    fragment.spellings,
-                )
-            )
+            is_plain = run[0].place == plain
+            fragments.append(replace(fragment, kind="plain" if is_plain else "marked"))
         self._passages.append((Passage(fragments), runs))
 
-    def translated(self, translations: Sequence[str]) -> bytes:
-        """Return the part with the translations of its ``texts``."""
+    def translated(self, translations: Iterator[str]) -> bytes:
+        """Return the part; the next ones of ``translations`` are those of its ``texts``."""
         edits = list[tuple[int, int, bytes]]()
-        start = 0
         for passage, runs in self._passages:
-            end = start + len(passage.texts)
-            translated = passage.translated(translations[start:end])
-            start = end
+            translated = passage.translated(translations)
             for fragment, text, run in zip(
                 passage.fragments, translated, runs, strict=True
             ):
@@ -216,15 +212,14 @@ class _ParagraphReader:
         elif name == "r":
             self._properties = b""
         elif name in _BREAKS:
-            self._paragraphs[-1].texts.append(None)
+            self._paragraphs[-1].passages.append([])
         elif name == "t":
-            tag = _START_TAG.match(self._xml, offset)
-            assert tag is not None
             paragraph = self._paragraphs[-1]
             # Without the run and the text.
             elements = tuple(self._open[paragraph.depth : -2])
             place = (elements, self._properties)
-            paragraph.texts.append(_Text(offset, tag.end(), place=place))
+            text = _Text(offset, self._end_of_tag(offset), place=place)
+            paragraph.passages[-1].append(text)
 
     def _end(self, full_name: str) -> None:
         offset = self._parser.CurrentByteIndex
@@ -232,16 +227,20 @@ class _ParagraphReader:
         namespace, _, name = full_name.rpartition(" ")
         if namespace not in _NAMESPACES or not self._paragraphs:
             return
-        texts = self._paragraphs[-1].texts
+        texts = self._paragraphs[-1].passages[-1]
         if name == "p":
             self.paragraphs.append(self._paragraphs.pop())
         elif name == "rPr":
-            tag = _START_TAG.match(self._xml, started)
-            assert tag is not None
-            self._properties = _INVISIBLE.sub(b"", self._xml[tag.end() : offset])
-        elif name == "t" and texts and texts[-1] is not None:
+            properties = self._xml[self._end_of_tag(started) : offset]
+            self._properties = _INVISIBLE.sub(b"", properties)
+        elif name == "t" and texts:
             texts[-1].end = offset
             # An empty element, or one with more than text, such as a comment.
             content = self._xml[texts[-1].start : offset]
             if offset <= started or not content or b"<" in content:
                 texts.pop()
+
+    def _end_of_tag(self, offset: int) -> int:
+        tag = _START_TAG.match(self._xml, offset)
+        assert tag is not None
+        return tag.end()

@@ -10,7 +10,7 @@ import errno
 import os
 import shutil
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory, mkdtemp
@@ -63,12 +63,14 @@ def atomic_path(path: str | Path) -> Iterator[Path]:
 
 
 @contextmanager
-def atomic_folder(path: Path) -> Iterator[Path]:
+def atomic_folder(
+    path: Path, finish: Callable[[Path, Path], object] | None = None
+) -> Iterator[Path]:
     """Yield an empty temporary folder; what the block writes there becomes the new folder ``path``.
 
     Only one process at a time may write it. All files and folders are on the disk before the folder
     gets its name, so a power cut leaves the whole folder or none. If the block raises, nothing is
-    left.
+    left. If ``finish`` is given, it makes ``path`` of the folder, such as an archive.
 
     Raises:
         UserError: ``path`` exists, before or after the block, or cannot be written.
@@ -82,6 +84,9 @@ def atomic_folder(path: Path) -> Iterator[Path]:
         yield folder
         # Another program may have made it during the block.
         refuse_existing(path)
+        if finish:
+            finish(folder, path)
+            return
         sync_folder(folder)
         folder.rename(path)
         _sync(path.parent)

@@ -11,7 +11,9 @@ from dataclasses import asdict
 from functools import partial
 from itertools import zip_longest
 from pathlib import Path
-from typing import TextIO
+from typing import TextIO, TypeVar
+
+from pydantic import TypeAdapter
 
 from convs2s.errors import UserError, failures_of_file
 from convs2s.files.atomic import atomic_path
@@ -22,6 +24,8 @@ from convs2s.files.limits import (
     LONGEST_LINE_BYTES,
     LONGEST_LINE_OF_FILES_BYTES,
 )
+
+T = TypeVar("T")
 
 BYTE_ORDER_MARK = "\ufeff"
 """A mark that a downloaded or local file may begin with, and that is not part of its text."""
@@ -191,8 +195,19 @@ def read_json(path: str | Path) -> object:
     Raises:
         UserError: the file cannot be read, or it is not JSON. The message gives the position.
     """
-    with failures_of_file(str(path), "not JSON"), open_input(path) as stream:
+    with failures_of_file(path, "not JSON"), open_input(path) as stream:
         return json.loads(stream.read())
+
+
+def read_checked(path: str | Path, kind: type[T], problem: str) -> T:
+    """Return the content of a JSON file as an object of a kind that pydantic can check.
+
+    Raises:
+        UserError: the file cannot be read, or its content is of another kind. The message begins
+            with the file and ``problem``.
+    """
+    with failures_of_file(path, problem), open_input(path) as stream:
+        return TypeAdapter(kind).validate_json(stream.read())
 
 
 def write_json(path: str | Path, content: object) -> None:

@@ -79,9 +79,7 @@ def read_checkpoint(path: Path) -> Checkpoint:
         )
     for name, tensor in weights.items():
         # _is_plain raises if torch lacks an operation for the tensor's type.
-        with failures_of_file(
-            str(path), f"not a fairseq checkpoint: {str(name)[:60]!r}"
-        ):
+        with failures_of_file(path, f"not a fairseq checkpoint: {str(name)[:60]!r}"):
             is_plain = isinstance(name, str) and _is_plain(tensor)
         if not is_plain:
             raise UserError(
@@ -123,7 +121,7 @@ def _check_zip(path: Path) -> None:
                 f"{path}: refused, not a fairseq checkpoint: members are compressed"
             )
         damaged = "damaged: fetch or copy the file again"
-        with failures_of_file(str(path), damaged):
+        with failures_of_file(path, damaged):
             member = archive.testzip()
         if member is not None:
             raise UserError(

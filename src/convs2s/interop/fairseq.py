@@ -285,12 +285,10 @@ def _layers(
 
 def _stacks(layers: list[tuple[int, int]]) -> list[dict[str, int]]:
     """Return layers as the configuration describes them, as stacks of equal adjacent layers."""
-    stacks = []
-    for (width, kernel), equal_layers in groupby(layers):
-        stacks.append(
-            {"layers": len(list(equal_layers)), "width": width, "kernel": kernel}
-        )
-    return stacks
+    return [
+        {"layers": len(list(equal_layers)), "width": width, "kernel": kernel}
+        for (width, kernel), equal_layers in groupby(layers)
+    ]
 
 
 def read_types(

@@ -5,8 +5,6 @@ from dataclasses import asdict
 from itertools import islice
 from pathlib import Path
 
-import torch
-
 from convs2s.config.decoding import DecodingSettings
 from convs2s.decoding.inspection import attention_of
 from convs2s.decoding.translate import LineTranslator
@@ -41,18 +39,17 @@ def example_of(
 ) -> ExampleAttention:
     """Translate a raw sentence, and return the attention weights of each decoder layer.
 
-    ``header`` has the task, model, run and scale. The function sets torch to one CPU thread for the
-    rest of the process.
+    ``header`` has the task, model, run and scale.
     """
-    torch.set_num_threads(1)  # one thread is enough for one sentence
     translator = LineTranslator([model], settings, "cpu")
     (translation,) = translator.translate([sentence])
     attention = translator.attention(translation).as_json()
     # The signature has no words of the sentence: a ledger refuses a text that a page could read as
     # markup.
-    source = f"{len(translation.source_tokens)} tokens of source"
-    target = f"{len(translation.tokens)} of translation"
-    signature = f"{source} and {target}, {header['model']} {header['run']}"
+    signature = (
+        f"{len(translation.source_tokens)} tokens of source and {len(translation.tokens)} of "
+        f"translation, {header['model']} {header['run']}"
+    )
     return ExampleAttention(
         **header,
         stand_in=stand_in,

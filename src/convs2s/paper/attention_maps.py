@@ -8,9 +8,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from pydantic import TypeAdapter
 
-from convs2s.errors import failures_of_file
+from convs2s.files.text import read_checked
 from convs2s.paper.charts import PANEL_WIDTH, Panel, Point, described, save_figure
 from convs2s.paper.ledger import RunScore
 
@@ -45,12 +44,8 @@ class ExampleAttention:
     def strongest(self) -> list[tuple[str, list[str]]]:
         """Return each target token with the source token of the largest weight in each layer."""
         positions = np.array(self.weights).argmax(axis=2).T  # (target, layers)
-        strongest = []
-        for token, in_layers in zip(self.target_tokens, positions, strict=True):
-            strongest.append(
-                (token, [self.source_tokens[position] for position in in_layers])
-            )
-        return strongest
+        sources = np.array(self.source_tokens)[positions].tolist()
+        return list(zip(self.target_tokens, sources, strict=True))
 
 
 def read_example(path: Path) -> ExampleAttention:
@@ -59,11 +54,10 @@ def read_example(path: Path) -> ExampleAttention:
     Raises:
         UserError: the file is damaged.
     """
-    expected = (
+    problem = (
         "not the attention on an example sentence; delete the file and make it again"
     )
-    with failures_of_file(str(path), expected):
-        return TypeAdapter(ExampleAttention).validate_json(path.read_bytes())
+    return read_checked(path, ExampleAttention, problem)
 
 
 def plot_example(*, example: Path, outputs: Sequence[Path]) -> None:
@@ -85,27 +79,17 @@ def plot_attention_maps(
     outputs: Sequence[Path],
 ) -> None:
     """Draw a heat map for each layer, arranged for a screen: see `attention_maps`."""
-    cell = min(
-        _LARGEST_CELL,
-        max(_SMALLEST_CELL, _LARGEST_MAP // max(len(source), len(target))),
-    )
+    cell = _LARGEST_MAP // max(len(source), len(target))
+    cell = min(_LARGEST_CELL, max(_SMALLEST_CELL, cell))
     panels = attention_maps(weights, source, target, cell=cell)
-    columns = map_columns(len(panels), len(source), len(target))
+    # The figure is about twice as wide as high. The source is from top to bottom of each map.
+    columns = math.ceil(math.sqrt(2 * len(panels) * len(source) / len(target)))
     save_figure(
-        panels, outputs, heading=[heading, spread_note(len(source))], columns=columns
+        panels,
+        outputs,
+        heading=[heading, spread_note(len(source))],
+        columns=min(len(panels), columns),
     )
-
-
-def map_columns(
-    layers: int,
-    sources: int,
-    targets: int,
-) -> int:
-    """Return the number of columns for which the figure is about twice as wide as high.
-
-    All maps have ``sources`` cells from top to bottom and ``targets`` cells from left to right.
-    """
-    return min(layers, math.ceil(math.sqrt(2 * layers * sources / targets)))
 
 
 def attention_maps(

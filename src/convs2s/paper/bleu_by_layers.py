@@ -176,7 +176,6 @@ def spans(numbers: Sequence[int]) -> str:
             ends[-1][1] = number
         else:
             ends.append([number, number])
-    texts = []
-    for first, last in ends:
-        texts.append(str(first) if first == last else f"{first}-{last}")
-    return ", ".join(texts)
+    return ", ".join(
+        str(first) if first == last else f"{first}-{last}" for first, last in ends
+    )

@@ -13,7 +13,7 @@ from convs2s.data.vocabulary import read_counts
 from convs2s.errors import UserError
 from convs2s.files.text import read_lines, write_text
 from convs2s.paper.charts import Panel, Point, described, save_figure
-from convs2s.scoring.bleu import tokenized_bleu
+from convs2s.scoring.bleu import corpus_bleu
 from convs2s.scoring.n_best import every_sentence, read_n_best
 from convs2s.scoring.translations import read_translations
 
@@ -115,7 +115,7 @@ def bleu_by_length(
         for curve, lines in curves.items():
             for group in groups:
                 values_of_group = numbers[group]
-                score = tokenized_bleu(
+                score = corpus_bleu(
                     [lines[i] for i in group], [references[i] for i in group]
                 )
                 yield GroupBleu(

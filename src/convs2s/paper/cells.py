@@ -128,10 +128,11 @@ def planned_cells(
     for name, fingerprints in planned.items():
         found[name] = []
         for cell in cells(settings, name, results):
-            kept = []
-            for record in cell.records:
-                if record.fingerprint in fingerprints.values():
-                    kept.append(record)
+            kept = [
+                record
+                for record in cell.records
+                if record.fingerprint in fingerprints.values()
+            ]
             if kept:
                 found[name].append(replace(cell, records=kept))
     return found

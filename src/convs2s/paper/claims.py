@@ -3,7 +3,7 @@
 import math
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from itertools import chain, permutations
 from pathlib import Path
 from statistics import mean
@@ -163,12 +163,22 @@ class JudgedClaim:
         return agreeing[0] if agreeing else Finding("")
 
 
+@dataclass(frozen=True)
+class JudgedClaims:
+    """The content of claims.json: the claims, and what their verdicts hold for."""
+
+    claims: list[JudgedClaim]
+    scale: str | None = None
+    stand_in: str | None = None  # what stands in for the paper's data
+    level: float = LEVEL
+
+
 def judge(settings: Settings, entries: EntriesOfCells) -> list[JudgedClaim]:
     """Test every claim of config/claims.yaml; return the claims with their verdicts."""
     equal = equal_processors(entries)
     pooled = pools(settings, entries)
 
-    def find(names: Iterable[CellName]) -> list[Evidence]:
+    def find(*names: CellName) -> list[Evidence]:
         cells = [evidence(settings, name, entries) for name in names]
         found = []
         for cell in on_one_processor(cells, entries, equal):
@@ -181,18 +191,16 @@ def judge(settings: Settings, entries: EntriesOfCells) -> list[JudgedClaim]:
     for name, claim in settings.claims.items():
         findings = []
         for compared in claim.comparisons:
-            cells = find([*compared.better, *compared.worse])
+            cells = find(*compared.better, *compared.worse)
             findings.append(compare_cells(compared, cells))
         for trend in claim.trends:
-            cells = find([trend.cell(row) for row in trend.x])
+            cells = find(*map(trend.cell, trend.x))
             findings.append(follow_trend(trend, cells))
         for lengths in claim.lengths:
             for cell_name in lengths.cells:
-                (cell,) = find([cell_name])
-                findings.append(compare_length(lengths.within, cell))
+                findings.append(compare_length(lengths.within, *find(cell_name)))
         for cell_name in claim.phrases:
-            (cell,) = find([cell_name])
-            findings.append(compare_meanings(cell))
+            findings.append(compare_meanings(*find(cell_name)))
         correct(findings)
         verdict: Verdict = "not tested"
         if not claim.untested:
@@ -250,15 +258,10 @@ def verdict_of(verdicts: Iterable[Verdict]) -> Verdict:
     findings that were run has one. Otherwise only the findings with a verdict count: the claim is
     not held if one of them is not held, held if all are held, and else undecided.
     """
-    with_scores = set(verdicts) - {"not run"}
-    if not with_scores:
-        return "not run"
-    decided = with_scores - {"no verdict"}
-    if not decided:
-        return "no verdict"
-    if "not held" in decided:
-        return "not held"
-    return "held" if decided == {"held"} else "undecided"
+    found = set(verdicts)
+    # The first of these that a finding has; "not run" if there are no findings.
+    order: tuple[Verdict, ...] = ("not held", "undecided", "held", "no verdict")
+    return next((verdict for verdict in order if verdict in found), "not run")
 
 
 def write_claims(
@@ -276,16 +279,13 @@ def write_claims(
     judged = judge(settings, runs_by_cell(cells, read_ledger(ledger)))
     for output in outputs:
         if output.suffix == ".json":
-            content = {
-                "scale": settings.options.scale,
-                "stand_in": settings.scale.stand_in,
-                "level": LEVEL,
-                "claims": list(map(asdict, judged)),
-            }
+            scale = settings.options.scale
+            content = JudgedClaims(judged, scale, settings.scale.stand_in)
             write_json(output, content)
         elif output.suffix == ".csv":
-            scale = {"Scale": scale_name(settings)}
-            rows = [{**row, **scale} for row in rows_of_findings(judged)]
+            rows = rows_of_findings(judged)
+            for row in rows:
+                row["Scale"] = scale_name(settings)
             write_text(output, csv(Sheet([], rows, "Verdict")))
         else:
             claims, findings = printed_claims(settings, judged)
@@ -485,18 +485,17 @@ def compare_meanings(cell: Evidence) -> Finding:
             "the record has no test by swaps of meanings; run project_phrases again"
         )
         return finding
+    scores = [entry.scores for entry in cell.entries]
     # Of each run: the share of variance, less that by chance.
-    excesses: list[float] = []
-    p_values: list[float] = []
-    for entry in cell.entries:
-        share = entry.scores["phrases_apart"].score
-        excesses.append(share - entry.scores["phrases_chance"].score)
-        p_values.append(entry.scores["phrases_p"].score)
+    excesses = [
+        run["phrases_apart"].score - run["phrases_chance"].score for run in scores
+    ]
     finding.value = mean(excesses)
     if not why_not:
         finding.verdict = "held" if finding.value > 0 else "not held"
         is_on_one_side = len({excess > 0 for excess in excesses}) == 1
-        finding.p = max(p_values) if is_on_one_side else 1.0
+        p = max(run["phrases_p"].score for run in scores)
+        finding.p = p if is_on_one_side else 1.0
         finding.tests = 1
         finding.test = PERMUTATIONS
     return finding
@@ -518,16 +517,15 @@ def follow_trend(trend: Trend, found: Sequence[Evidence]) -> Finding:
         f"better from {cells[first].label} to {cells[last].label}, {len(cells)} rows"
     )
     scored = {row: cell for row, cell in cells.items() if cell.entries}
-    without_score = [repr(row) for row in cells if row not in scored]
-    if without_score:
+    if len(scored) < len(cells):
+        without_score = [repr(row) for row in cells if row not in scored]
         finding.add_note(f"no score: {', '.join(without_score)}")
     if len({trend.x[row] for row in scored}) < LEAST_POINTS:
         finding.add_note(f"scores at {LEAST_POINTS} different values of x are needed")
         return finding
     finding.describe(scored.values())
-    finding.runs = (
-        f"{sum(cell.trainings for cell in scored.values())} in {len(scored)} rows"
-    )
+    trainings = sum(cell.trainings for cell in scored.values())
+    finding.runs = f"{trainings} in {len(scored)} rows"
     finding.measure = f"{finding.measure} per {trend.per}"
     sign = _sign(found)
     # The slope of least squares is a weighted sum of the rows' means.
@@ -636,12 +634,12 @@ def _without_brevity(weighted: Weighted) -> float | None:
     they do not, if a measure is not tokenized BLEU, or if a cell has no sentences in the ledger.
     """
     difference = 0.0
-    lengths_differ = False
+    largest = 0.0
     for weight, cell in weighted:
         if not cell.measure.startswith("bleu_tokenized") or not cell.sentences("score"):
             return None
         ratio = cell.length_ratio
-        if ratio is not None and abs(ratio - 1) > _BREVITY:
-            lengths_differ = True
+        if ratio is not None:
+            largest = max(largest, abs(ratio - 1))
         difference += weight * mean(cell.scores("without_brevity"))
-    return difference if lengths_differ else None
+    return difference if largest > _BREVITY else None

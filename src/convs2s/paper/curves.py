@@ -178,14 +178,14 @@ def plot_length_penalty(
         UserError: a file is damaged.
     """
     with failures_of_file(
-        str(table), "not the table of a tuning; delete the file and tune again"
+        table, "not the table of a tuning; delete the file and tune again"
     ):
         points = pd.read_csv(table, sep="\t", dtype=float)
         points.columns = points.columns.str.removesuffix("_bleu")
         shown = ["length_penalty", "length_ratio", "tokenized", "detokenized"]
         tried = points[shown].to_dict("records")
     expected = "not the tuning of a length penalty; delete the file and tune again"
-    with failures_of_file(str(tuning), expected):
+    with failures_of_file(tuning, expected):
         chosen = json.loads(tuning.read_bytes())
         alpha = chosen["length_penalty"]
         score = chosen["tokenized_bleu"]["score"]

@@ -403,9 +403,10 @@ def samples_of(weighted: Weighted, quantity: Quantity = "score") -> list[Sampled
     cells = [cell for _, cell in weighted]
     samples = []
     for group in groups.values():
-        scores = [weight * np.array(cell.scores(quantity)) for weight, cell in group]
-        drawn: list[SetScores] = []
+        scores = []
+        drawn = []
         for weight, cell in group:
+            scores.append(weight * np.array(cell.scores(quantity)))
             drawn_scores = cell.drawn(quantity)
             if drawn_scores is not None:
                 drawn.append(weight * drawn_scores)

@@ -120,13 +120,6 @@ class LedgerEntry:
         ]
 
     @property
-    def model_files(self) -> tuple[str, ...]:
-        """The checksums of the model files, for an ensemble in the order of its members."""
-        return tuple(
-            self.sha256[path] for path in self.sha256 if path.endswith(".safetensors")
-        )
-
-    @property
     def models(self) -> tuple[str, ...]:
         """A name for each model, made of its text, recipe and seed; an ensemble's are in order.
 

@@ -5,10 +5,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from pydantic import TypeAdapter
-
-from convs2s.errors import failures_of_file
-from convs2s.files.text import atomic_text
+from convs2s.files.text import atomic_text, read_checked
 from convs2s.paper.charts import (
     COLORS,
     SHAPES,
@@ -60,10 +57,9 @@ def read_phrase_map(path: Path) -> PhraseMap:
     Raises:
         UserError: the file is damaged.
     """
-    with failures_of_file(
-        str(path), "not a map of phrases; delete the file and make it again"
-    ):
-        return TypeAdapter(PhraseMap).validate_json(path.read_bytes())
+    return read_checked(
+        path, PhraseMap, "not a map of phrases; delete the file and make it again"
+    )
 
 
 def plot_phrase_states(
@@ -104,17 +100,9 @@ def _panel(shown: PhraseMap) -> Panel:
         label = f"{number}  {state.phrase}"
         if state.unknown:
             label += f" ({state.unknown} unknown)"
+        row = {"phrase": label, "number": number, "x": state.x, "y": state.y}
         # Whether the number is above (0) or below (1) the point.
-        side = state.meaning % 2
-        rows.append(
-            {
-                "phrase": label,
-                "number": number,
-                "x": state.x,
-                "y": state.y,
-                "side": side,
-            }
-        )
+        rows.append({**row, "side": state.meaning % 2})
     first, second = (f"{100 * share:.0f}%" for share in shown.explained)
     return described(
         "phrase_map",

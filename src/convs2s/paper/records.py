@@ -6,14 +6,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from pydantic import ConfigDict, TypeAdapter, with_config
+from pydantic import ConfigDict, with_config
 from typing_extensions import TypedDict
 
 from convs2s.config.measures import MEASURES, ScoreFile
 from convs2s.config.runs import members
 from convs2s.errors import failures_of_file
 from convs2s.files.checksums import sha256
-from convs2s.files.text import read_json
+from convs2s.files.text import read_checked
 from convs2s.manifest import weights_sha256
 from convs2s.paper.ledger import LedgerEntry, RunScore
 from convs2s.paper.trained import read_record
@@ -39,10 +39,9 @@ def record_of(record: LedgerEntry, measure: str) -> LedgerEntry:
     Raises:
         UserError: the file is damaged.
     """
-    content = read_json(record.file)
-    expected = "not a file of numbers; delete the file and make it again"
-    with failures_of_file(record.file, expected):
-        numbers = TypeAdapter(_Numbers).validate_python(content)
+    problem = "not a file of numbers; delete the file and make it again"
+    numbers = read_checked(record.file, _Numbers, problem)
+    with failures_of_file(record.file, problem):
         scores = _scores(numbers, MEASURES[measure].file)
     path = Path(record.file)
     manifest = numbers.get("manifest", {})

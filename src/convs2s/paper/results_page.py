@@ -73,9 +73,8 @@ def write_results_page(
             short.append(_with_value(written[name], "Metric", {"Notes"}))
     in_short = ["Claim", "Source", "Comparisons"]
     short.append(replace(claims, left_out=[*claims.left_out, *in_short]))
-    printed_short = list(_without_repetition(short))
-    headlines = printed_short[:-1]
-    verdicts = printed_short[-1]  # the claims are the last of the short tables
+    # The claims are the last of the short tables.
+    *headlines, verdicts = _without_repetition(short)
     parts = [
         f"# Results at scale {settings.options.scale}\n",
         f"Made by `convs2s results` from `{ledger}` ([ledger.md](ledger.md)), which has "

@@ -4,29 +4,12 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from html import escape
 
 import pandas as pd
 from tabulate import SEPARATING_LINE, tabulate
 
-_LATEX = str.maketrans(
-    {
-        **{character: f"\\{character}" for character in "&%$#_{}"},
-        "\\": r"\textbackslash{}",
-        "~": r"\textasciitilde{}",
-        "`": r"\textasciigrave{}",
-        "^": r"\textasciicircum{}",
-        "|": r"\textbar{}",
-        "<": r"\textless{}",
-        ">": r"\textgreater{}",
-        "±": r"$\pm$",
-        "†": r"$\dagger$",
-    }
-)
+from convs2s.scoring.reports.layout import text_templates
 
-_SIZE = 5.5  # points: the font size of a drawing
-_LETTER = 0.602 * _SIZE  # points: the width of each letter of the font
-_LINE = 1.25 * _SIZE  # points: the height of a line
 _LETTERS = 69  # how many letters fit into a column of a paper
 _NARROWEST = 14
 """Letters: a column is at least this wide, or as wide as its longest word if that is shorter.
@@ -177,23 +160,13 @@ def markdown(sheet: Sheet) -> str:
 def latex(sheet: Sheet) -> str:
     """Return the table as a LaTeX table environment that needs no package, footnotes below."""
     header, rows, notes = sheet.printed()
-    caption = " ".join(
-        line if line.endswith(".") else f"{line}." for line in sheet.above
+    templates = text_templates("convs2s.paper")
+    templates.filters["translate"] = lambda text, signs: text.translate(
+        str.maketrans(signs)
     )
-    escaped = []
-    for row in rows:
-        escaped.append([text.translate(_LATEX) for text in row])
-    names = [text.translate(_LATEX) for text in header]
-    lines = [
-        r"\begin{table}",
-        r"\centering",
-        rf"\caption{{{caption.translate(_LATEX)}}}",
-        tabulate(escaped, names, tablefmt="latex_raw", disable_numparse=True),
-    ]
-    for note in notes:
-        lines.append(rf"\par\footnotesize {note.translate(_LATEX)}")
-    lines.append(r"\end{table}")
-    return "\n".join(lines) + "\n"
+    return templates.get_template("table.tex.j2").render(
+        above=sheet.above, header=header, rows=rows, notes=notes
+    )
 
 
 def csv(sheet: Sheet) -> str:
@@ -219,20 +192,8 @@ def svg(sheet: Sheet) -> str:
         ruled, tablefmt="simple", disable_numparse=True, maxcolwidths=widths
     )
     text = "\n\n".join([_wrapped(sheet.above, across), body, _wrapped(notes, across)])
-    lines = text.splitlines()
-    drawn = []
-    for number, line in enumerate(lines, start=1):
-        position = f'x="{_LETTER:.2f}" y="{number * _LINE:.2f}"'
-        drawn.append(f"<text {position}>{escape(line, quote=False)}</text>")
-    width = (across + 2) * _LETTER  # with a margin of one letter on each side
-    height = (len(lines) + 1) * _LINE
-    shown = "\n".join(drawn)
-    return (
-        '<?xml version="1.0" encoding="utf-8"?>\n'
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.1f}pt" height="{height:.1f}pt" '
-        f'viewBox="0 0 {width:.1f} {height:.1f}" xml:space="preserve" style="white-space: pre" '
-        f'font-family="DejaVu Sans Mono, monospace" font-size="{_SIZE}">\n{shown}\n</svg>\n'
-    )
+    template = text_templates("convs2s.paper").get_template("table.svg.j2")
+    return template.render(lines=text.splitlines(), across=across)
 
 
 def _wrapped(lines: Sequence[str], width: int) -> str:

@@ -99,9 +99,20 @@ def table_rows(
             if cell.address.row == number:
                 row_cells[cell.address.column] = cell
         values: dict[str, TableValue] = {}
+        # What ran: the task in place of the paper's text, and the device that was timed.
+        group = row.group or ""
+        system = row.system
+        tasks = dict[str, None]()
+        for cell in row_cells.values():
+            tasks[cell.task] = None
+            if cell.measure in ("seconds_cpu", "seconds_cuda") and cell.entries:
+                device, _, _ = cell.signatures[0].partition(",")
+                system += f"; ours: {device}"
+        if settings.scale.stand_in and printed.group_label == "Task" and tasks:
+            group = f"{', '.join(tasks)} in place of {group}"
         if printed.group_label:
-            values[printed.group_label] = TableValue(row.group or "")
-        values[printed.system_label] = TableValue(row.system)
+            values[printed.group_label] = TableValue(group)
+        values[printed.system_label] = TableValue(system)
         for column in printed.columns:
             values |= _values(settings, row, column, row_cells)
         rows.append(values | _provenance(settings, row, printed.columns, row_cells))
@@ -140,10 +151,7 @@ def sheet(
         headings.append(f"Left out at this scale, as {reason}: {'; '.join(named)}.")
     rows = []
     for values in table_rows(settings, name, shown):
-        contents = {}
-        for heading, value in values.items():
-            contents[heading] = value.content
-        rows.append(contents)
+        rows.append({heading: value.content for heading, value in values.items()})
     left_out_columns = ["Scale", "Lines"]
     joined = {}
     for column in printed.columns:
@@ -293,15 +301,13 @@ def _provenance(
     ``row_cells`` are the cells of the row, by the key of their column.
     """
     # Heading -> name of a column of values -> the text for the value in that column.
-    texts: dict[str, dict[str, str]] = {
-        heading: {} for heading in ("Lines", "Scale", *FOOTNOTES)
-    }
+    texts: dict[str, dict[str, str]] = {}
     notes = []
     for column in columns:
         if cell := row_cells.get(column.key):
             for heading, text in _provenance_of(cell).items():
                 if text:
-                    texts[heading][column.name] = text
+                    texts.setdefault(heading, {})[column.name] = text
     for source, values in (
         ("arXiv v1", row.v1),
         ("the paper's best run", row.best_run),
@@ -310,10 +316,10 @@ def _provenance(
             if column.key in values:
                 value = _number(values[column.key], column.digits)
                 notes.append(f"{source}: {column.name} {value}")
-    notes += filter(None, (row.note, as_one_text(texts["Notes"])))
+    notes += filter(None, (row.note, as_one_text(texts.get("Notes", ""))))
     provenance = {}
-    for heading, text_by_column in texts.items():
-        provenance[heading] = TableValue(text_by_column)
+    for heading in ("Lines", "Scale", *FOOTNOTES):
+        provenance[heading] = TableValue(texts.get(heading, {}))
     provenance["Scale"] = TableValue(scale_name(settings))
     command = _command(row_cells.values(), settings.options.scale)
     provenance["Command"] = TableValue(command)
@@ -339,8 +345,9 @@ def _provenance_of(cell: Cell) -> dict[str, str]:
     for entry in entries:
         # Both scores of an n-best list depend only on the list, not on the model that rescores it.
         if cell.measure not in ("bleu_of_list", "bleu_oracle"):
-            for digest in entry.model_files:
-                digests.append(digest[:_DIGITS_OF_CHECKSUM])
+            for path, digest in entry.sha256.items():
+                if path.endswith(".safetensors"):
+                    digests.append(digest[:_DIGITS_OF_CHECKSUM])
         processors.append(entry.processor or "")
         origins.append(entry.origin or "")
         if lines is None:
@@ -414,9 +421,7 @@ def _cost(settings: Settings, row_cells: Collection[Cell]) -> str:
     for task, model, run in wanted - trained:
         missing.add((settings.tasks[task].text_name, model, run))
     costs = []
-    trainings = Counter[tuple[str, str]]()
-    for text, model, _ in sorted(missing):
-        trainings[text, model] += 1
+    trainings = Counter((text, model) for text, model, _ in sorted(missing))
     for (text, model), count in trainings.items():
         hours = "hours: see preflight"
         if known := settings.costs.training(text, model):

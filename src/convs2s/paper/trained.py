@@ -5,11 +5,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from pydantic import ConfigDict, TypeAdapter, with_config
+from pydantic import ConfigDict, with_config
 from typing_extensions import TypedDict
 
 from convs2s.errors import UserError, failures_of_file
-from convs2s.files.text import read_json, write_json
+from convs2s.files.text import read_checked, write_json
 from convs2s.training.history import EpochRecord, TrainingMachine, read_history
 
 SECONDS_PER_HOUR = 3600
@@ -147,7 +147,7 @@ def measure_training_speed(
     # Name of a machine in the signature -> the machine.
     machines: dict[str, TrainingMachine] = {}
     epochs_on: dict[str, list[EpochRecord]] = {}  # name of a machine -> its epochs
-    with failures_of_file(str(training), _NO_RECORD):
+    with failures_of_file(training, _NO_RECORD):
         for epoch in epochs:
             machine = epoch.machine or record["manifest"]
             name = (
@@ -187,5 +187,4 @@ def read_record(path: Path) -> _Record:
     Raises:
         UserError: the file is not the record of a training.
     """
-    with failures_of_file(str(path), _NO_RECORD):
-        return TypeAdapter(_Record).validate_python(read_json(path))
+    return read_checked(path, _Record, _NO_RECORD)

@@ -59,7 +59,7 @@ def model_card(model: Path, name: str = "") -> str:
         undefined=ChainableUndefined, finalize=_printed
     )
     templates.filters |= {"number": _number, "indented": _indented}
-    with failures_of_file(str(model), "its record of a training is not as expected"):
+    with failures_of_file(model, "its record of a training is not as expected"):
         identity = dict(identity)  # an error if it is something else
         card = templates.get_template("card.md.j2").render(
             name=name or model.name,

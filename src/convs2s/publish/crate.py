@@ -154,7 +154,7 @@ def _sources(folder: Path, files: Iterable[str]) -> list[Entity]:
             continue
         content: Any = read_json(folder / file)
         with failures_of_file(
-            str(folder / file), "no description of training text; prepare again"
+            folder / file, "no description of training text; prepare again"
         ):
             for source in content.get("sources", ()):
                 name = source["file"]

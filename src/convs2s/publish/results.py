@@ -9,7 +9,6 @@ import os
 import shutil
 import zipfile
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 
@@ -18,10 +17,7 @@ from convs2s.files.atomic import (
     atomic_folder,
     atomic_path,
     refuse_existing,
-    scratch_folder,
-    sole_writer,
     whole_files,
-    writing,
 )
 from convs2s.files.checksums import check_noted_place, sha256
 from convs2s.files.text import read_lines, write_json, write_lines, write_text
@@ -124,8 +120,8 @@ def export_results(
     start = find_start(folder, measured.values())
     for path in kept:
         check_noted_place(path)
-    new_output = _new_archive if output.suffix == ".zip" else atomic_folder
-    with new_output(output) as staged:
+    pack = _zip if output.suffix == ".zip" else None
+    with atomic_folder(output, pack) as staged:
         for path in {*kept, *_scored_files(measured, start)}:
             has_text = any(path.match(pattern) for pattern in WITH_TEXT)
             if with_text or not has_text:
@@ -147,23 +143,6 @@ def export_results(
         write_json(staged / METADATA_FILE, crate(staged, name, files, exported))
         sums = [f"{sha256(staged / file)}  {file}" for file in _files(staged)]
         write_lines(staged / "SHA256SUMS", sums)
-
-
-@contextmanager
-def _new_archive(output: Path) -> Iterator[Path]:
-    """Yield a temporary folder to fill. If the block succeeds, pack it as the archive ``output``.
-
-    Raises:
-        UserError: the output exists, before or after the block, or cannot be written.
-    """
-    with sole_writer(output), writing(output), scratch_folder(output.parent) as scratch:
-        # Another writer may have made it while this one was waiting.
-        refuse_existing(output)
-        staged = scratch / output.name
-        staged.mkdir()
-        yield staged
-        refuse_existing(output)
-        _zip(staged, output)
 
 
 def _zip(folder: Path, output: Path) -> None:

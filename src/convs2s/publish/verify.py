@@ -106,10 +106,11 @@ def verify(
         raise UserError(
             f"{folder}: no such folder: name a results folder, such as results"
         )
-    files = []
-    for path in whole_files(folder):
-        if not UNRECORDED.intersection(path.relative_to(folder).parts):
-            files.append(path)
+    files = [
+        path
+        for path in whole_files(folder)
+        if not UNRECORDED.intersection(path.relative_to(folder).parts)
+    ]
     listed: set[Path] = set()
     for path in files:
         if path.name == CHECKSUM_LIST:

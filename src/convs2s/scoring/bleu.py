@@ -23,7 +23,7 @@ the translations.
 import base64
 import re
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from itertools import chain
@@ -154,43 +154,22 @@ class Comparison:
         yield f"{self.signature}  ({counted})"
 
 
-def tokenized_bleu(
+def corpus_bleu(
     hypotheses: Lines,
     *references: Lines,
-    lowercase: bool = False,
-) -> Score:
-    """Return the BLEU of lines of words that are separated by ASCII's blanks, as multi-bleu.perl.
-
-    The score is not smoothed: it is 0 if no four words in a row match. It is also 0 if the
-    hypotheses have no words at all, where the script stops with a division by zero. ``lowercase``
-    is the script's option ``-lc``, which ignores the case of A to Z.
-    """
-    return bleu_in_form(hypotheses, *references, form="tokenized", lowercase=lowercase)
-
-
-def detokenized_bleu(
-    hypotheses: Lines,
-    *references: Lines,
-    lowercase: bool = False,
-) -> Score:
-    """Return the BLEU of plain text, as ``mteval-v13a.pl -c``, which also tokenizes it.
-
-    ``lowercase`` omits the option ``-c``, so that the case of A to Z is ignored.
-    """
-    return bleu_in_form(hypotheses, *references, form="13a", lowercase=lowercase)
-
-
-def bleu_in_form(
-    hypotheses: Lines,
-    *references: Lines,
-    form: BleuForm,
+    form: BleuForm = "tokenized",
     lowercase: bool = False,
 ) -> Score:
     """Return the BLEU of texts whose words are found as ``form`` says.
 
-    `tokenized_bleu` and `detokenized_bleu` are the forms ``tokenized`` and ``13a``. Others are
-    tokenizers of sacrebleu, with its scores and signatures. ``lowercase`` ignores the case of A to
-    Z.
+    - ``tokenized``: words are separated by ASCII's blanks, as in multi-bleu.perl. The score is not
+      smoothed: it is 0 if no four words in a row match. It is also 0 if the hypotheses have no
+      words at all, where the script stops with a division by zero.
+    - ``13a``: the text is plain, and tokenized as in ``mteval-v13a.pl -c``.
+    - Others are tokenizers of sacrebleu, with its scores and signatures.
+
+    ``lowercase`` ignores the case of A to Z, as the option ``-lc`` of the first script, or as the
+    second one without ``-c``.
 
     Raises:
         UserError: the tokenizer needs a package that is not installed.
@@ -204,7 +183,7 @@ def warning_of_bleu(form: BleuForm, *references: Lines) -> str | None:
     It does so in scripts without blanks between words, unless ``form`` splits them.
     """
     metric = _ScriptBleu(form)
-    all_lines = list(chain.from_iterable(references))
+    all_lines = list(chain(*references))
     lines = list(filter(_WITHOUT_BLANKS.search, all_lines))
     words = 0
     letters = 0
@@ -241,21 +220,18 @@ def length_ratio(hypotheses: Lines, *references: Lines) -> float:
     return float(_ScriptBleu("tokenized").corpus_score(hypotheses, references).ratio)
 
 
-class SentenceBleu:
-    """BLEU of single sentences, 0 to 100, for comparing translations of the same sentence.
+def sentence_bleu(form: BleuForm) -> Callable[..., float]:
+    """Return the BLEU of single sentences, for comparing translations of the same sentence.
 
-    The score of a test set cannot be computed from these scores. Orders of n-grams without a match
-    are smoothed (sacrebleu's ``exp``). Orders of n-grams that are longer than the sentence do not
+    The result takes a sentence and one or more references, and returns a score from 0 to 100. The
+    score of a test set cannot be computed from these scores. Orders of n-grams without a match are
+    smoothed (sacrebleu's ``exp``). Orders of n-grams that are longer than the sentence do not
     count.
     """
-
-    def __init__(self, form: BleuForm) -> None:
-        """Take how the words of a sentence are found."""
-        self._metric = _ScriptBleu(form, effective_order=True)
-
-    def __call__(self, hypothesis: str, *references: str) -> float:
-        """Return the score of one sentence against one or more references."""
-        return float(self._metric.sentence_score(hypothesis, references).score)
+    metric = _ScriptBleu(form, effective_order=True)
+    return lambda sentence, *references: float(
+        metric.sentence_score(sentence, references).score
+    )
 
 
 def compare(
@@ -298,7 +274,7 @@ def compare(
 
 
 def statistics_of(hypotheses: Lines, *references: Lines) -> Statistics:
-    """Return the statistics (lines, 6) from which `tokenized_bleu` is computed."""
+    """Return the statistics (lines, 6) from which `corpus_bleu` is computed."""
     check_lines(hypotheses, references)
     # Each row also has the totals of n-grams, which `ngram_totals` computes from the words.
     counted = _ScriptBleu("tokenized")._extract_corpus_statistics(

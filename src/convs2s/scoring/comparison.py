@@ -18,9 +18,9 @@ from convs2s.scoring.bleu import (
     SAMPLES,
     Comparison,
     Lines,
-    SentenceBleu,
     check_lines,
     compare,
+    sentence_bleu,
 )
 from convs2s.scoring.reports.layout import Report
 from convs2s.scoring.summary import mean_and_deviation
@@ -74,11 +74,9 @@ def compare_models(
             signature = runs[run].pop("signature")  # the same for all runs
         bleu[kind] = {
             "signature": signature,
-            "baseline": mean_and_deviation(
-                [each.baseline.score for each in comparisons]
-            ),
-            "system": mean_and_deviation([each.system.score for each in comparisons]),
-            "difference": mean_and_deviation([each.difference for each in comparisons]),
+            "baseline": mean_and_deviation(each.baseline.score for each in comparisons),
+            "system": mean_and_deviation(each.system.score for each in comparisons),
+            "difference": mean_and_deviation(each.difference for each in comparisons),
             "runs": runs,
         }
     report.write(
@@ -174,20 +172,18 @@ def compare_outputs(
     whole = compare(baseline, system, *references, form=form, names=names)
     if source is not None:
         check_lines(system, [source], names[1], ["the source"])
-    score = SentenceBleu(form)
+    score = sentence_bleu(form)
     differing = []
     for index, (ours, theirs) in enumerate(zip(system, baseline, strict=True)):
         # Split bytes, as multi-bleu.perl.
         if ours.encode().split() == theirs.encode().split():
             continue
         line_references = tuple(lines[index] for lines in references)
-        baseline_parts, system_parts = mark_differences(theirs, ours)
         line = ComparedLine(
-            number=index + 1,
-            source=None if source is None else source[index],
-            references=line_references,
-            baseline=baseline_parts,
-            system=system_parts,
+            index + 1,
+            None if source is None else source[index],
+            line_references,
+            *mark_differences(theirs, ours),
             baseline_score=score(theirs, *line_references),
             system_score=score(ours, *line_references),
         )
@@ -213,11 +209,10 @@ def mark_differences(baseline: str, system: str) -> tuple[Parts, Parts]:
     system_parts = list[Part]()
     matcher = SequenceMatcher(None, baseline_words, system_words, autojunk=False)
     for tag, start, end, system_start, system_end in matcher.get_opcodes():
-        differs = tag != "equal"
-        if end > start:
-            part = Part(" ".join(baseline_words[start:end]), differs)
-            baseline_parts.append(part)
-        if system_end > system_start:
-            part = Part(" ".join(system_words[system_start:system_end]), differs)
-            system_parts.append(part)
+        for parts, words in (
+            (baseline_parts, baseline_words[start:end]),
+            (system_parts, system_words[system_start:system_end]),
+        ):
+            if words:
+                parts.append(Part(" ".join(words), differs=tag != "equal"))
     return baseline_parts, system_parts

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from inspect import signature
 from math import isfinite
 from pathlib import Path
-from typing import ClassVar, SupportsFloat
+from typing import ClassVar, Literal, SupportsFloat
 
 from convs2s.config.bleu import BleuTokenizer
 from convs2s.config.extensions import check_added, digest_of_extension, failures_of_code
@@ -16,13 +16,12 @@ from convs2s.errors import UserError
 from convs2s.files.text import write_json
 from convs2s.scoring.bleu import (
     Score,
-    bleu_in_form,
     check_lines,
     chrf,
+    corpus_bleu,
     encode_statistics,
     length_ratio,
     statistics_of,
-    tokenized_bleu,
     warning_of_bleu,
 )
 from convs2s.scoring.data_counts import Overlap, read_data_counts
@@ -61,13 +60,6 @@ class BleuScores:
 
 
 @dataclass(frozen=True)
-class BleuBefore:
-    """BLEU before the replacement of unknown words."""
-
-    bleu: BleuScores
-
-
-@dataclass(frozen=True)
 class BleuEvaluation:
     """The content of the JSON file with one run's scores on one test set: BLEU, chrF, length ratio.
 
@@ -90,7 +82,8 @@ class BleuEvaluation:
     bleu: BleuScores
     chrf: Score
     length_ratio: float
-    before_replacement: BleuBefore
+    # Before the replacement of unknown words.
+    before_replacement: Mapping[Literal["bleu"], BleuScores]
     unknown_words: UnknownWords
     manifest: Mapping[str, object]  # everything that the numbers depend on
     sentences: Mapping[str, str]  # measure -> encoded statistics of its sentences
@@ -122,13 +115,6 @@ class LeadBaseline:
 
 
 @dataclass(frozen=True)
-class RougeBefore:
-    """ROUGE before the replacement of unknown words."""
-
-    rouge: RougeScores
-
-
-@dataclass(frozen=True)
 class RougeEvaluation:
     """The content of the JSON file with one run's ROUGE on one test set.
 
@@ -151,7 +137,8 @@ class RougeEvaluation:
     lead: LeadBaseline
     # Of whole outputs and references, before ROUGE's limit of bytes.
     length_ratio: float
-    before_replacement: RougeBefore
+    # Before the replacement of unknown words.
+    before_replacement: Mapping[Literal["rouge"], RougeScores]
     unknown_words: UnknownWords
     manifest: Mapping[str, object]  # everything that the numbers depend on
     overlap: Overlap | None = None  # with the training text; None: not known
@@ -211,17 +198,20 @@ def evaluate_bleu(
     before = [line.text_before for line in system]
     words = [" ".join(line.words) for line in system]
     words_before = [" ".join(line.words_before) for line in system]
-    source = [line.source for line in system]
     _warn(warning_of_bleu(tokenize, plain))
+    source = [line.source for line in system]
+    further = {}
+    for name in metrics:
+        further[name] = further_score(name, text, plain, source=source)
     evaluation = BleuEvaluation(
         test_set=test_set,
         lines=len(system),
         bleu=bleu_scores(words, in_words, text, plain, tokenize),
         chrf=chrf(text, plain),
         length_ratio=length_ratio(words, in_words),
-        before_replacement=BleuBefore(
-            bleu_scores(words_before, in_words, before, plain, tokenize)
-        ),
+        before_replacement={
+            "bleu": bleu_scores(words_before, in_words, before, plain, tokenize)
+        },
         unknown_words=_count_unknown_words(system),
         manifest=manifest,
         # The keys are names of measures (convs2s.config.measures), by which the ledger has them.
@@ -231,9 +221,7 @@ def evaluate_bleu(
                 statistics_of(words_before, in_words)
             ),
         },
-        further={
-            name: further_score(name, text, plain, source=source) for name in metrics
-        },
+        further=further,
         overlap=_overlap(counts, test_set),
     )
     write_json(output, evaluation)
@@ -290,7 +278,7 @@ def bleu_scores(
     ``tokenize``, against ``raw``, the reference as published.
     """
     return BleuScores(
-        tokenized_bleu(words, tokenized), bleu_in_form(text, raw, form=tokenize)
+        corpus_bleu(words, tokenized), corpus_bleu(text, raw, form=tokenize)
     )
 
 
@@ -348,7 +336,7 @@ def evaluate_rouge(
         rouge=scores(text),
         lead=LeadBaseline(settings.lead_words, scores(lead)),
         length_ratio=length_ratio(text, *filled),
-        before_replacement=RougeBefore(scores(before)),
+        before_replacement={"rouge": scores(before)},
         unknown_words=_count_unknown_words(system),
         manifest=manifest,
         overlap=_overlap(counts, test_set),

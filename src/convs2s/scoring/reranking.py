@@ -18,11 +18,10 @@ from convs2s.files.text import read_lines, write_json, write_lines
 from convs2s.scoring.bleu import (
     Lines,
     Score,
-    SentenceBleu,
-    bleu_in_form,
     check_lines,
+    corpus_bleu,
     length_ratio,
-    tokenized_bleu,
+    sentence_bleu,
 )
 from convs2s.scoring.evaluation import bleu_scores
 from convs2s.scoring.n_best import (
@@ -75,7 +74,7 @@ def first_and_oracle(
         UserError: a sentence has no hypothesis in the list, or the list and the references differ
             in their number of sentences.
     """
-    sentence_bleu = SentenceBleu(form)
+    bleu = sentence_bleu(form)
     first: list[str] = []
     best: list[str] = []
     shortest = min(len(lines) for lines in references)
@@ -87,10 +86,10 @@ def first_and_oracle(
         if number < shortest:
             expected = [lines[number] for lines in references]
             # Of texts with equal BLEU, max returns the first, which has the highest score.
-            best.append(max(texts, key=lambda text: sentence_bleu(text, *expected)))
+            best.append(max(texts, key=lambda text: bleu(text, *expected)))
     check_lines(first, references, name, files)
-    best_bleu = bleu_in_form(best, *references, form=form)
-    if best_bleu.score < bleu_in_form(first, *references, form=form).score:
+    best_bleu = corpus_bleu(best, *references, form=form)
+    if best_bleu.score < corpus_bleu(first, *references, form=form).score:
         best = first
     return first, best
 
@@ -215,8 +214,8 @@ def curve(
         plain = [restore(line) for line in words]
         point = TunedPoint(
             length_penalty=alpha,
-            tokenized=tokenized_bleu(words, tokenized),
-            detokenized=bleu_in_form(plain, raw, form=tokenize),
+            tokenized=corpus_bleu(words, tokenized),
+            detokenized=corpus_bleu(plain, raw, form=tokenize),
             length_ratio=length_ratio(words, tokenized),
         )
         points.append(point)
@@ -262,9 +261,7 @@ def tune_length_penalty(
     published = list(read_lines(raw))
     in_words = list(read_lines(tokenized))
     groups = read_n_best(read_lines(n_best), str(n_best))
-    points = curve(
-        groups, raw=published, tokenized=in_words, restore=restore, tokenize=tokenize
-    )
+    points = curve(groups, published, in_words, restore, tokenize)
     table = ["length_penalty\ttokenized_bleu\tdetokenized_bleu\tlength_ratio"]
     for point in points:
         scores = f"{point.tokenized.score}\t{point.detokenized.score}"

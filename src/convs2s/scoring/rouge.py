@@ -107,12 +107,11 @@ class RougeOptions:
         """Return the words of a text, after the byte limit, in lower case, stemmed if asked."""
         counted = text.encode()[: self.byte_limit].translate(_BYTES)
         words = counted.decode("ascii").split()
-        return [self._stemmed(word) for word in words] if self.stem else words
-
-    def _stemmed(self, word: str) -> str:
-        if len(word) <= _LONGEST_UNSTEMMED:
-            return word
-        return self.exceptions.bases.get(word) or rouge_stem(word)
+        if self.stem:
+            for index, word in enumerate(words):
+                if len(word) > _LONGEST_UNSTEMMED:
+                    words[index] = self.exceptions.bases.get(word) or rouge_stem(word)
+        return words
 
     def signature(self, references: int, samples: int) -> str:
         """Return the signature of scores with these options.
@@ -170,16 +169,17 @@ def rouge_items(
         item = {}
         for kind, reference_hits in hits.items():
             if options.best:
-                item[kind] = triple(_best_hits(kind, reference_hits))
+                counted = _best_hits(kind, reference_hits)
             else:
-                item[kind] = triple(_summed_hits(reference_hits))
+                counted = Hits(*map(sum, zip(*reference_hits, strict=True)))
+            item[kind] = triple(counted)
         items.append(item)
     return items
 
 
 def warning_of_rouge(*references: Lines) -> str | None:
     """Return a warning if ROUGE does not see most letters of the references, or else None."""
-    lines = list(chain.from_iterable(references))
+    lines = list(chain(*references))
     unseen = 0
     for line in lines:
         letters = list(filter(str.isalpha, line))
@@ -191,15 +191,6 @@ def warning_of_rouge(*references: Lines) -> str | None:
         f"{unseen:,} of {len(lines):,} lines of references are others: score such text by BLEU "
         "(`convs2s score bleu`, with --tokenize zh or char in scripts without blanks; `metric: "
         "bleu` in a task's file), or by a metric of your own (docs/rouge.md)"
-    )
-
-
-def _summed_hits(hits: Sequence[Hits]) -> Hits:
-    """Return the sums of the counts over an item's references."""
-    return Hits(
-        both=sum(each.both for each in hits),
-        reference=sum(each.reference for each in hits),
-        hypothesis=sum(each.hypothesis for each in hits),
     )
 
 

@@ -3,16 +3,14 @@
 The paper's scores are averages over three runs (section 4.3).
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import fmean, stdev
 from typing import Any, TypeVar
 
-from pydantic import TypeAdapter
-
-from convs2s.errors import UserError, failures_of_file
-from convs2s.files.text import read_lines
+from convs2s.errors import UserError
+from convs2s.files.text import read_checked
 from convs2s.scoring.data_counts import read_data_counts
 from convs2s.scoring.evaluation import BleuEvaluation, Evaluation, RougeEvaluation
 from convs2s.scoring.reports.layout import Report
@@ -74,12 +72,12 @@ def read_evaluation(evaluation_class: type[E], path: Path) -> E:
         UserError: the file is not an evaluation, or one of another version of this program.
     """
     problem = "not an evaluation of this version; delete it and score again"
-    with failures_of_file(str(path), problem):
-        return TypeAdapter(evaluation_class).validate_json("\n".join(read_lines(path)))
+    return read_checked(path, evaluation_class, problem)
 
 
-def mean_and_deviation(values: Sequence[float]) -> Mean:
+def mean_and_deviation(values: Iterable[float]) -> Mean:
     """Return the mean and, if there are several values, their sample standard deviation."""
+    values = list(values)
     return Mean(fmean(values), stdev(values) if len(values) > 1 else None)
 
 
@@ -113,7 +111,7 @@ def _averaged(trees: Sequence[Any]) -> object:
     if not isinstance(first, dict):
         return asdict(mean_and_deviation(trees))
     if "signature" in first:
-        mean = mean_and_deviation([tree["score"] for tree in trees])
+        mean = mean_and_deviation(tree["score"] for tree in trees)
         return {**asdict(mean), "signature": first["signature"]}
     averaged = {}
     for name in first:

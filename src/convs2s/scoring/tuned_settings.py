@@ -6,6 +6,7 @@ sacrebleu.
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
@@ -13,11 +14,17 @@ from pydantic import TypeAdapter
 
 from convs2s.config.decoding import DecodingSettings, LengthPenalty, TunedLengthPenalty
 from convs2s.errors import failures_of_file
-from convs2s.files.text import read_lines
+from convs2s.files.text import read_checked, read_lines
 
 PLAIN = 1.0  # the paper's length penalty if none is tuned
-_ALPHA = TypeAdapter(LengthPenalty)
 _PRECISION = TypeAdapter(Literal["fp32", "bf16", "int8"])
+
+
+@dataclass
+class _Tuning:
+    """The part of the JSON file of a tuning that a decoding needs."""
+
+    length_penalty: LengthPenalty
 
 
 def tuned_decoding(
@@ -40,9 +47,7 @@ def tuned_decoding(
     if tuned:
         (path,) = tuned
         problem = "not a tuning of a length penalty; delete it and tune again"
-        with failures_of_file(path, problem):
-            content = json.loads(Path(path).read_bytes())
-            alpha = _ALPHA.validate_python(content["length_penalty"])
+        alpha = read_checked(path, _Tuning, problem).length_penalty
     return settings.model_copy(update={"length_penalty": alpha})
 
 

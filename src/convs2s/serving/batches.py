@@ -43,34 +43,32 @@ long for the batch before its own.
 class _Job:
     """A request in the queue."""
 
-    sentences: Sequence[Sentence]
+    waiting: deque[Sentence]
+    """The sentences that have not left."""
+    size: int
+    """The number of all sentences."""
     options: RequestOptions
     turn: float
     """The virtual time at which it arrived, and the work of its sentences that have left."""
     result: "asyncio.Future[list[Translation]]"
     """Done without translations if the client has gone, or the request was refused."""
-    waiting: deque[Sentence] = field(init=False)
-    """The sentences that have not left."""
-    work: int = field(init=False)
-    """The work of those."""
     translations: list[Translation] = field(default_factory=list)
 
-    def __post_init__(self) -> None:
-        self.waiting = deque(self.sentences)
-        self.work = sum(sentence.work for sentence in self.sentences)
+    @property
+    def work(self) -> int:
+        """The work of the sentences that have not left."""
+        return sum(sentence.work for sentence in self.waiting)
 
     def take(self) -> Sentence:
         """Remove the next sentence from the queue and return it."""
         sentence = self.waiting.popleft()
-        self.work -= sentence.work
         self.turn += sentence.work
         return sentence
 
     def add(self, translation: Translation) -> None:
         """Add the translation of its next sentence. After the last one the result is set."""
         self.translations.append(translation)
-        is_whole = len(self.translations) == len(self.sentences)
-        if is_whole and not self.result.done():
+        if len(self.translations) == self.size and not self.result.done():
             self.result.set_result(self.translations)
 
 
@@ -136,7 +134,8 @@ class Batches:
             return []
         loop = asyncio.get_running_loop()
         result: asyncio.Future[list[Translation]] = loop.create_future()
-        job = _Job(sentences, options, self._virtual_time, result)
+        size = len(sentences)
+        job = _Job(deque(sentences), size, options, self._virtual_time, result)
         self._make_room(job)
         self._jobs.append(job)
         self._arrived.set()
@@ -152,7 +151,7 @@ class Batches:
         Raises:
             BusyError: it would not have room.
         """
-        missing = self.waiting + len(job.sentences) - self._most_waiting
+        missing = self.waiting + job.size - self._most_waiting
         refused = []
         for other in sorted(self._jobs, key=lambda job: job.work, reverse=True):
             if missing <= 0 or other.work <= job.work:

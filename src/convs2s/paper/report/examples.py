@@ -58,13 +58,8 @@ def examples(
             for index in shown_lines(system, replaced):
                 line = system[index]
                 reference = references[index] if references else None
-                shown.append(
-                    {
-                        "decoded": line,
-                        "words": shown_words(line),
-                        "reference": reference,
-                    }
-                )
+                words = shown_words(line)
+                shown.append({"decoded": line, "words": words, "reference": reference})
             chosen[path] = {
                 "run": entry.run,
                 "shown": shown,

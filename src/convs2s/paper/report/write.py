@@ -3,24 +3,28 @@
 import base64
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from importlib.resources import files
 from itertools import chain, groupby
 from pathlib import Path
 from typing import get_args
 
 import vl_convert
-from pydantic import TypeAdapter
 
 from convs2s.config.settings import Settings
-from convs2s.errors import failures_of_file
-from convs2s.files.text import read_json, write_text
+from convs2s.files.text import read_checked, write_text
 from convs2s.pages.render import asset, render_page
 from convs2s.paper.attention_maps import attention_maps, read_example, spread_note
 from convs2s.paper.bleu_by_layers import depths, layer_panels
 from convs2s.paper.cells import Cell
 from convs2s.paper.charts import VEGA_LITE, Panel, as_spec
-from convs2s.paper.claims import JudgedClaim, Verdict, printed_claims, rows_of_findings
+from convs2s.paper.claims import (
+    JudgedClaim,
+    JudgedClaims,
+    Verdict,
+    printed_claims,
+    rows_of_findings,
+)
 from convs2s.paper.curves import TRAININGS, learning_curves, plateau_panels
 from convs2s.paper.ledger import LedgerEntry, read_ledger
 from convs2s.paper.report.examples import examples
@@ -105,8 +109,7 @@ def write_report(
         "examples": examples(entries, paths),
         "total": cost_of(trained.values()),
         "environment": environment(trained.values()),
-        "dates": sorted({entry.date for entry in entries}),
-        "revisions": sorted({entry.revision for entry in entries if entry.revision}),
+        "entries": entries,
         "as_spec": as_spec,
     }
     write_text(output, _page(content))
@@ -200,13 +203,6 @@ def _exhibit(
     written = for_readers(sheet(settings, name, shown))
     header, texts, notes = written.printed()
     filled = [heading for heading in written.filled if heading != "Scale"]
-    table = []
-    for row, texts_of_row in zip(rows, texts, strict=True):
-        # The printed text has the numbers of footnotes; the number for sorting remains.
-        values = {}
-        for heading, text in zip(header, texts_of_row, strict=True):
-            values[heading] = replace(row[heading], content=text)
-        table.append(values)
     charts: list[list[Panel]] = []
     trends: list[list[Panel]] = []
     if printed.is_by_layers:
@@ -226,7 +222,8 @@ def _exhibit(
         "above": [
             line for line in written.above[1:] if not line.startswith("STAND-IN")
         ],
-        "table": {"header": header, "rows": table, "notes": notes},
+        # The printed texts have the numbers of footnotes; the rows have numbers for sorting.
+        "table": {"header": header, "rows": rows, "texts": texts, "notes": notes},
         "every": {"header": filled, "rows": rows},
         "origins": [value.origin for row in rows for value in row.values()],
         "trend": trend_panels(settings, name, shown, is_small=True),
@@ -248,11 +245,10 @@ def trainings(entries: Iterable[LedgerEntry], present: Collection[Path]) -> Trai
     for entry in sorted(entries, key=lambda entry: entry.origin is None):
         for training in entry.trainings:
             folders[training] = Path(entry.file).parent.with_name(training[-1])
+    is_present = present.__contains__
     trained = {}
-    for names in sorted(folders):
-        trained[names] = read_training(
-            *names, folders[names], lambda path: path in present
-        )
+    for names, folder in sorted(folders.items()):
+        trained[names] = read_training(*names, folder, is_present)
     return trained
 
 
@@ -295,10 +291,5 @@ def read_claims(path: Path) -> list[JudgedClaim]:
     Raises:
         UserError: the JSON file is not a list of claims.
     """
-    with failures_of_file(
-        str(path), "not a list of claims; delete the file and make it again"
-    ):
-        stated = TypeAdapter(dict[str, object]).validate_python(read_json(path))[
-            "claims"
-        ]
-        return TypeAdapter(list[JudgedClaim]).validate_python(stated)
+    problem = "not a list of claims; delete the file and make it again"
+    return read_checked(path, JudgedClaims, problem).claims
