@@ -1,4 +1,4 @@
-"""Of several workers, one that runs out of memory, or ends: it starts over, or all end."""
+"""Of eight workers, one that runs out of memory, or ends: it starts over, or all end."""
 
 import os
 import re
@@ -26,8 +26,8 @@ from tests.support import tiny
 from tests.support.together import meet, start
 from tests.support.updates import make_update
 
-COUNT = 4
-VICTIM = 2
+COUNT = 8
+VICTIM = 5
 ROWS = np.arange(48)
 
 
@@ -82,7 +82,7 @@ def parameters_after(workers: Workers, task: Path) -> list[list[Any]]:
     return found
 
 
-def test_workers_have_the_same_sum_wherever_memory_runs_out(
+def test_eight_workers_have_the_same_sum_wherever_memory_runs_out(
     task: Path, tmp_path: Path
 ) -> None:
     first, *others = start(tmp_path / "meeting", COUNT, meet, parameters_after, task)
