@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 from unittest.mock import Mock
 
 import numpy as np
@@ -22,7 +22,6 @@ from convs2s.models.ensemble import Ensemble
 from convs2s.models.network import Network
 from convs2s.models.recorded_ensemble import (
     SENTENCE_MULTIPLE,
-    Predicted,
     RecordedEnsemble,
     Recording,
 )
@@ -30,6 +29,7 @@ from convs2s.models.steps import Shortlisted
 from tests.invariants.waiting import counted_waits
 from tests.support.networks import TYPES, batch, convs2s, lstm, network, options
 
+Result = TypeVar("Result")
 WAITING = {"aten::_local_scalar_dense", "aten::nonzero", "aten::masked_select"}
 """Operations whose result Python must know, which nothing that is recorded can wait for."""
 
@@ -65,7 +65,7 @@ class CpuRecording(Recording):
     def __init__(self) -> None:
         self.replays = 0
 
-    def record(self, work: Callable[[], Predicted]) -> Predicted:
+    def record(self, work: Callable[[], Result]) -> Result:
         with Operations() as self._operations:
             found = work()
         for whole, before in self._operations.before.values():
