@@ -24,6 +24,7 @@ IN_VENV := PATH="$$PWD/$(VENV)/bin:$$PATH"
 # make test IN_PROCESSES=
 IN_PROCESSES := -n auto --dist loadfile --no-loadscope-reorder --max-worker-restart=0
 DEMO := results/demo_en_fr
+DEMO_MODEL := $(DEMO)/models/demo/seed1/model.safetensors
 PAPER_DEMO := results/scales/demo
 PUBLISHED := docs/results/multi30k
 
@@ -57,6 +58,10 @@ demo: $(INSTALLED)
 	@echo "score:"; ls $(DEMO)/bleu.txt $(DEMO)/bleu.json
 	@echo "translations:"; ls $(DEMO)/models/*/*/*.txt
 	@echo "plots:"; ls $(DEMO)/models/*/*/*.svg
+	@echo; echo "Next, after \`. $(VENV)/bin/activate\`: your own sentence, your own server, your own pair"
+	@echo "  echo 'The girl sees a small dog.' | convs2s translate $(DEMO_MODEL)"
+	@echo "  convs2s serve $(DEMO_MODEL)"
+	@echo "  convs2s new-task pairs.tsv --languages en ro"
 
 paper-demo: $(INSTALLED)
 	@$(IN_VENV) snakemake paper --config scale=demo
@@ -73,6 +78,8 @@ results-page: $(INSTALLED)
 # REPOSITORY_URL: where the links to files outside of docs/ lead.
 docs docs-serve: $(INSTALLED)
 	@$(IN_VENV) python -m pip install --quiet $(PIP_FLAGS) -r docs/requirements.txt
+	@$(IN_VENV) snakemake --quiet all --cores 1 results/scales/multi30k_trained/paper/report.html \
+	    --config scale=multi30k_trained published=$(PUBLISHED)_trained.ledger.jsonl
 	@$(IN_VENV) NO_MKDOCS_2_WARNING=1 mkdocs $(if $(filter docs,$@),build --quiet,serve)
 
 # With bytecode, also where a container has Python write none: each job would compile the package anew.

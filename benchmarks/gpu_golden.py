@@ -19,7 +19,7 @@ from convs2s.training.update import Updater
 from workloads import ROOT
 
 sys.path.insert(0, str(ROOT))  # the tests' own reading of the vectors
-from tests.support import fairseq
+from tests.reference import fairseq
 from tests.support.golden import DATA
 
 VECTORS = DATA / "fairseq_random"

@@ -8,16 +8,10 @@ A job runs again (profiles/default: rerun-triggers) in these cases:
 - The job has noted other params, or another size or time of a user's file (`changed`).
 - With --sdm, the file of its environment was edited.
 
-The param `code=code("SCRIPT")` changes with the script, with all modules of the package that it
-imports, and with their data files, but not with comments. Edits of resources, threads and shell
-commands do not run a job again.
+Edits of resources, threads and shell commands run nothing again.
 """
 
-from concurrent.futures import ThreadPoolExecutor
-from functools import partial
-
-from convs2s.config.extensions import digest_of_extension
-from convs2s.config.file_reference import parse_file_reference
+from convs2s.config.extensions import digests_of_extensions
 from convs2s.config.load import load
 from convs2s.config.runs import RUN_PATTERN, SEED_PATTERN, alternatives, members
 from convs2s.layout import Layout
@@ -53,7 +47,6 @@ pathvars:
 
 # The paths after the `module` of another workflow has replaced the pathvars above.
 layout = Layout(workflow.pathvars.apply("<results>"), workflow.pathvars.apply("<downloads>"))
-BENCHMARKS = workflow.pathvars.apply("<benchmarks>")
 
 
 container: options.container
@@ -94,37 +87,32 @@ def environment(name):
     return f"{folder}/envs/{name}.yaml"
 
 
+def first_output(rule, wildcards):
+    """Return the path of a job's first output, by which its notes are named."""
+    return str(getattr(rules, rule).output[0]).format(**dict(wildcards.items()))
+
+
 def tries(rule):
-    """Return a param that changes when a try of the rule's job fails (convs2s.pipeline.tries).
+    """Return a param that changes when a try of the rule's job fails (docs/decisions/0025).
 
-    The job then runs again, and so do the jobs that read its outputs, which Snakemake would regard
-    as up to date (docs/decisions/0025). After a successful try the param is what it was before, so
-    nothing runs needlessly. It is empty if no try has failed.
-
-    The param is a function of wildcards alone, because Snakemake does not compare a param that
-    takes `output` with the one of the last run.
+    After a successful try it is what it was before. It is empty if no try has failed. As a function
+    of wildcards alone it is compared with the last run.
     """
-
-    def failed(wildcards):
-        output = str(getattr(rules, rule).output[0])
-        return failed_try(output.format(**dict(wildcards.items())))
-
-    return failed
+    return lambda wildcards: failed_try(first_output(rule, wildcards))
 
 
 def code(script, rule=None):
     """Return a param that changes with the code of a job, and when a try of it fails (`tries`).
 
-    It has the digests of the script with all that it imports, and of the extensions that prepare
-    the task's text (docs/decisions/0002).
-
-    `rule` is the name of the rule, if it differs from that of the script.
+    It has the digests of the script with all modules and data files that it needs, without
+    comments, and of the extensions that prepare the task's text (docs/decisions/0002). `rule` is
+    the name of the rule, if it differs from that of the script.
     """
 
     def digest(wildcards):
         task = tasks.get(wildcards.get("task"))
         preparations = {task.preparation.train, task.preparation.test} if task else set()
-        extensions = map(partial(digest_of_extension, "PREPARATIONS"), sorted(preparations))
+        extensions = digests_of_extensions("PREPARATIONS", preparations).values()
         of_script = PACKAGE_VERSION if IS_FROM_GIT else FINGERPRINTS[f"{script}.py"]
         return " ".join(filter(None, [of_script, *extensions, tries(rule or script)(wildcards)]))
 
@@ -135,24 +123,18 @@ def changed(rule, own=None, params=None):
     """Return an input function for the change file of a job, by which a plan sees what is outdated.
 
     It is newer than the outputs if these were made with other params, or from another size or
-    time of the user's files than those that the input function `own` returns now. Snakemake's
-    records of params may be lost, and an older file in place of an input is up to date to it
+    time of the user's files than those that the input function `own` returns now
     (docs/decisions/0026). `params` are those that the job notes, if these are not all of the rule.
-
-    It is `.snakemake/convs2s/changes/codes.0e3a55d41c3de0b5/changed` for the BPE codes of a
-    task. Mostly there is none.
+    `.snakemake/convs2s/changes/codes.0e3a55d41c3de0b5/changed` is one; mostly there is none.
     """
 
     def file(wildcards):
-        stated = getattr(rules, rule)
-        noted = params or params_of_job(stated.params.items(), wildcards)
-        output = str(stated.output[0]).format(**dict(wildcards.items()))
-        given = own(wildcards) if own else []
-        own_files = plan.own_files([given] if isinstance(given, str) else given)
-        found = in_one_line(change_file)(output, noted, own_files)
-        if found is None:
+        noted = params or params_of_job(getattr(rules, rule).params.items(), wildcards)
+        own_files = plan.own_files(own(wildcards) if own else [])
+        output = first_output(rule, wildcards)
+        path, is_outdated = in_one_line(change_file)(output, noted, own_files)
+        if path is None:
             return []
-        path, is_outdated = found
         return local(str(path)) if is_outdated else ancient(local(str(path)))
 
     return file
@@ -198,36 +180,21 @@ def memory_of_models(wildcards, input, attempt):
     On a GPU, the models are in the memory of the GPU, which does not count.
     """
     is_on_cpu = wildcards.get("device", options.device) == "cpu"
-    # A model took 2.9 times the size of its file in fp32, 2.6 in bf16, 2.5 in int8 (2 cores,
-    # 2026-11-26).
+    # A model took 2.9 times the size of its file in fp32, 2.6 in bf16, 2.5 in int8 (2026-11-26).
     return attempt * max(4000, int(1000 + 3 * input.size_mb) if is_on_cpu else 0)
 
-
-def heading_of_plot(wildcards):
-    """Return the heading of a plot: all wildcards of its name, and the scale if not `paper`."""
-    scale_name = [] if options.scale == "paper" else [options.scale]
-    return " · ".join([*wildcards, *scale_name])
-
-
-def is_there(path):
-    """Return whether a file exists, in this folder or in the storage."""
-    # Snakemake calls input functions inside an event loop, in which `exists` refuses to run. So it
-    # runs in another thread.
-    return LOOKS.submit(lambda: exists(path)).result()
-
-
-LOOKS = ThreadPoolExecutor(1)
 
 # The plan decides which files tasks, tables and figures need, and which of them are made here.
 plan = Plan(
     settings,
     layout,
     logs=workflow.pathvars.apply("<logs>"),
-    exists=is_there,
+    # Snakemake's function finds the storage by the place from which it is called.
+    look=lambda path: exists(path),
     words=sys.argv[1:],
     is_module=IS_MODULE,
 )
 # `in_one_line(function)` is the function with its UserErrors printed in one line.
 in_one_line = failures_in_one_line()
-for check in (plan.check_tasks, plan.check_files):
-    in_one_line(check)()
+in_one_line(plan.check_tasks)()
+in_one_line(plan.check_files)()

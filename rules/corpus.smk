@@ -5,12 +5,13 @@ training text of a large corpus (config.yaml: scatter_above) is prepared in part
 parallel; other training text is prepared in one job. The parts are temporary files. If a part
 changes, or --set-scatter parts=N has another N, the corpus is split again.
 
-Two params of these rules come from the task (config/tasks):
+Three params of these rules come from the task (config/tasks):
 
 - `pairs` are the references of the files for the split (key `corpus`). The inputs are the paths of
   these files after their download.
 - `hold_out` selects the pairs of the training files that are the validation text, in a task with
   that key. The split `valid` then has the training files as inputs. It is None in other tasks.
+- `filtering` is the preparation of training text, the languages, and the limits of pairs in words.
 """
 
 from convs2s.config.corpus import TITLE_FILES
@@ -105,9 +106,7 @@ rule prepare_training_text:
         code=code("prepare_training_text"),
         pairs=lambda w: tasks[w.task].file_pairs("train"),
         hold_out=lambda w: tasks[w.task].hold_out_of("train"),
-        preparation=lambda w: tasks[w.task].preparation.train,
-        languages=lambda w: tasks[w.task].language_pair,
-        limits=lambda w: tasks[w.task].clean.of_words,
+        filtering=lambda w: tasks[w.task].filtering,
     script:
         "../workflow/scripts/prepare_training_text.py"
 
@@ -165,9 +164,7 @@ rule tokenize_and_filter_part:
         runtime=minutes(240),
     params:
         code=code("tokenize_and_filter", "tokenize_and_filter_part"),
-        preparation=lambda w: tasks[w.task].preparation.train,
-        languages=lambda w: tasks[w.task].language_pair,
-        limits=lambda w: tasks[w.task].clean.of_words,
+        filtering=lambda w: tasks[w.task].filtering,
     script:
         "../workflow/scripts/tokenize_and_filter.py"
 
@@ -226,9 +223,7 @@ rule tokenize_and_filter_validation:
         runtime=minutes(10, large=60),
     params:
         code=code("tokenize_and_filter", "tokenize_and_filter_validation"),
-        preparation=lambda w: tasks[w.task].preparation.train,
-        languages=lambda w: tasks[w.task].language_pair,
-        limits=lambda w: tasks[w.task].clean.of_words,
+        filtering=lambda w: tasks[w.task].filtering,
     script:
         "../workflow/scripts/tokenize_and_filter.py"
 
@@ -323,8 +318,8 @@ rule tokenize_file:
 rule write_title_corpus:
     """Write sentences of abstracts and titles of papers as the corpus files of a task."""
     input:
-        title_files,
-        changed=changed("write_title_corpus", title_files),
+        lambda w: plan.title_files(w.task),
+        changed=changed("write_title_corpus", lambda w: plan.title_files(w.task)),
     output:
         # train.sentence, train.title, valid.sentence, valid.title, test.sentence, test.title
         pairs=expand("<downloads>/titles/{{task}}/{file}", file=TITLE_FILES),

@@ -28,8 +28,7 @@ rule decode_test_set:
         gpu=min(1, GPUS),
         translations=1,
     params:
-        # The device of config.yaml is not among the params, so a change of it translates nothing
-        # again.
+        # A change of the device in config.yaml translates nothing again.
         code=code("decode_test_set"),
         decoding=decoding,
     script:

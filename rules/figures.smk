@@ -2,6 +2,18 @@
 
 The head of paper.smk describes the functions of `plan`. Figure 2 is drawn from existing scores, as
 a table is. The other figures need models, so asking for one of them makes the runs that it shows.
+
+At a scale with `example_line`, figure 3 shows that line of the test set. Otherwise it shows the
+paper's sentence, and needs no text.
+
+The inputs of `plot_bleu_by_length` are:
+
+- system: `<results>/{task}/models/{model}/{run}/{testset}.{decoding}.jsonl`, the translations of the
+  first run in the figure's first row.
+- baseline: the n-best list of another system that the task or the scale names (`n_best`), if a row
+  of the figure measures `bleu_of_list` and the list exists. Otherwise no file.
+- source, reference: `<results>/{task}/corpus/tok/test.source.zst` and `.target.zst`.
+- vocabulary: `<results>/{task}/vocabulary/LANG.tsv` of the source language.
 """
 
 # The plots of a run's attention, without suffix: one for each sentence of config.yaml.
@@ -47,13 +59,8 @@ rule attend_to_example:
     """Compute the attention of a model on the paper's example sentence."""
     input:
         model="<results>/{task}/models/{model}/{run}/model.safetensors",
-        # At a scale with `example_line`, the sentence is that line of the test set. Otherwise it is
-        # the one that the paper shows, and no file is needed.
-        text=(
-            of_text("<results>/{task}/corpus/raw/{testset}.source.zst")
-            if scale.example_line
-            else []
-        ),
+        # `<results>/{task}/corpus/raw/{testset}.source.zst`, or no file
+        text=lambda w: plan.example_text(w.task, w.testset),
         tuned=tuned_penalty,
         changed=changed("attend_to_example"),
     output:
@@ -169,12 +176,7 @@ rule plot_phrase_states:
 rule plot_bleu_by_length:
     """Plot BLEU by sentence length, for the figure's first row and the baseline's list, if any."""
     input:
-        # system: `<results>/{task}/models/{model}/{run}/{testset}.{decoding}.jsonl`, the
-        #     translations of the first run in the figure's first row.
-        # baseline: the n-best list of another system that the task or the scale names (`n_best`),
-        #     if a row of the figure measures `bleu_of_list` and the list exists. Otherwise no file.
-        # source, reference: `<results>/{task}/corpus/tok/test.source.zst` and `.target.zst`.
-        # vocabulary: `<results>/{task}/vocabulary/LANG.tsv` of the source language.
+        # system, baseline, source, reference, vocabulary (head of this file)
         unpack(lambda w: in_one_line(plan.curves)()[0]),
         changed=changed("plot_bleu_by_length"),
     output:
@@ -224,7 +226,7 @@ rule plot_learning_curve:
         environment("plot")
     params:
         code=code("plot_learning_curve"),
-        heading=heading_of_plot,
+        heading=settings.heading,
     script:
         "../workflow/scripts/plot_learning_curve.py"
 
@@ -255,6 +257,6 @@ rule plot_attention:
     params:
         code=code("plot_attention"),
         lines=options.plots.sentences,
-        heading=heading_of_plot,
+        heading=settings.heading,
     script:
         "../workflow/scripts/plot_attention.py"

@@ -3,9 +3,6 @@
 Snakemake fills in the pathvars and wildcards in the paths that they return.
 """
 
-from convs2s.config.identity import training_settings
-from convs2s.pipeline.retrained import say_what_runs_again
-
 
 def of_text(path):
     """Return an input function for a file in the text of a task.
@@ -24,18 +21,6 @@ def of_text(path):
         return path.format(**{**dict(wildcards.items()), **names})
 
     return file
-
-
-def files_of(references):
-    """Return the paths of files that the configuration names, after their download, each once.
-
-    The path of `https://host/a.tgz#member` is `<downloads>/host/a.tgz`. The path of a user's file
-    is the one in the configuration.
-    """
-    paths = (
-        parse_file_reference(reference).path(Path(layout.downloads)) for reference in references
-    )
-    return list(dict.fromkeys(map(str, paths)))
 
 
 def raw_files(wildcards):
@@ -60,20 +45,6 @@ def model_of_vocabulary(wildcards):
     return in_one_line(plan.model_of_vocabulary)(wildcards.task)
 
 
-def released_files(wildcards):
-    """Return the files with the checkpoint, dictionaries and codes of a task's key `released`.
-
-    An archive is listed once, such as
-    `<downloads>/dl.fbaipublicfiles.com/fairseq/models/wmt14.v2.en-fr.fconv-py.tar.bz2`.
-    """
-    return files_of(tasks[wildcards.task].released_references())
-
-
-def title_files(wildcards):
-    """Return the files of papers' abstracts and titles that the key `titles` of a task names."""
-    return files_of(tasks[wildcards.task].titles.files)
-
-
 def baseline_list(wildcards):
     """Return the n-best list of another system for a test set.
 
@@ -89,6 +60,13 @@ def side_of(wildcards):
     return in_one_line(tasks[wildcards.task].side_of)(wildcards.lang)
 
 
+def vocabularies(wildcards):
+    """Return the vocabularies of both languages: `<results>/{task}/vocabulary/LANG.tsv`."""
+    return [
+        f"<results>/{{task}}/vocabulary/{lang}.tsv" for lang in tasks[wildcards.task].language_pair
+    ]
+
+
 def bpe_codes(wildcards):
     """Return the BPE codes of a task.
 
@@ -97,18 +75,6 @@ def bpe_codes(wildcards):
     """
     names = tasks[wildcards.task].bpe_codes_names(wildcards.get("lang"))
     return [f"<results>/{{task}}/vocabulary/{name}" for name in names]
-
-
-def recipe_of_model(wildcards):
-    """Return the settings of a model, and print why its finished trainings run again, if they do.
-
-    They are `<results>/{task}/models/{model}/settings.json`.
-    """
-    output = str(rules.write_model_settings.output[0])
-    file = output.format(**dict(wildcards.items()))
-    stated = training_settings(settings.models[wildcards.model])
-    say_what_runs_again(f"{wildcards.task}/{wildcards.model}", file, stated)
-    return "<results>/{task}/models/{model}/settings.json"
 
 
 def models_of_run(wildcards):
@@ -127,24 +93,9 @@ def tuned_penalty(wildcards, listed=None):
     """Return the file with the length penalty that was tuned for a decoding on the development set.
 
     It is such as `<results>/{task}/models/{model}/{run}/valid.{decoding}.length_penalty.json`. No
-    file is needed if the decoding states a number. `listed` is the test set of an n-best list, see
-    `penalty_of_list`.
+    file is needed if the decoding states a number, nor for the list on which it is tuned: `listed`
+    is the test set of an n-best list.
     """
     return plan.tuned_penalty(
         wildcards.task, wildcards.model, wildcards.run, wildcards.decoding, listed
     )
-
-
-def penalty_of_list(wildcards):
-    """Return the tuned length penalty for an n-best list; none for the list that it is tuned on."""
-    return tuned_penalty(wildcards, listed=wildcards.testset)
-
-
-def headline_scores(wildcards):
-    """Return the scores whose mean is a task's headline.
-
-    They are such as `<results>/{task}/models/{model}/seed1/test.beam5.bleu.json`, for each run of
-    the headline (seeds, an ensemble, or `released`) and each of its test sets.
-    """
-    in_one_line(tasks[wildcards.task].check_metric)(wildcards.metric)
-    return plan.headline_files(wildcards.task, f"{wildcards.metric}.json")

@@ -158,7 +158,7 @@ rule write_costs:
         code=code("write_costs"),
         page=lambda w: layout.paper("costs"),
         planned=lambda w: {name: plan.fingerprints(cells) for name, cells in plan.planned.items()},
-        benchmarks=BENCHMARKS,
+        benchmarks=workflow.pathvars.apply("<benchmarks>"),
         # Not read by the script. Changes of config/costs.yaml and of plan.above make the job run
         # again.
         stated=lambda w: [settings.costs.model_dump(mode="json"), plan.above],
@@ -245,7 +245,7 @@ rule preflight:
             else {name: plan.fingerprints(cells) for name, cells in plan.planned.items()}
         ),
         results=layout.results,
-        benchmarks=BENCHMARKS,
+        benchmarks=workflow.pathvars.apply("<benchmarks>"),
         stated_log=f"{plan.logs}/preflight.log",  # without a module's prefix, like `page` above
         # To list the requests to a cluster, the job plans with this command line and other targets.
         command=[sys.executable, "-m", "snakemake", *sys.argv[1:]],

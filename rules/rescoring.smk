@@ -11,7 +11,7 @@ rule list_n_best:
     input:
         models=models_of_run,
         source=of_text("<results>/{task}/corpus/raw/{testset}.source.zst"),
-        tuned=penalty_of_list,
+        tuned=lambda w: tuned_penalty(w, listed=w.testset),
         changed=changed("list_n_best"),
     output:
         "<results>/{task}/models/{model}/{run}/{testset}.{decoding}.nbest.zst",
@@ -39,12 +39,11 @@ rule list_n_best:
 rule score_n_best:
     """Score a model's n-best list by another model."""
     input:
-        # The models of the scorer's run, such as
-        # `<results>/{task}/models/{scorer}/seed1/model.safetensors`.
+        # `<results>/{task}/models/{scorer}/seed1/model.safetensors`, or those of an ensemble
         models=lambda w: layout.task(w.task).models(w.scorer, w.scorer_run),
         source=of_text("<results>/{task}/corpus/tok/{testset}.source.zst"),
         n_best="<results>/{task}/models/{model}/{run}/{testset}.{decoding}.nbest.zst",
-        tuned=penalty_of_list,
+        tuned=lambda w: tuned_penalty(w, listed=w.testset),
         changed=changed("score_n_best"),
     output:
         "<results>/{task}/models/{model}/{run}/{testset}.{decoding}.scored-by-{scorer}-{scorer_run}.nbest.zst",
@@ -96,13 +95,7 @@ rule rescore_n_best:
         tokenize=lambda w: tasks[w.task].bleu_tokenize,
         stand_in=scale.stand_in,
         metadata=lambda w: tasks[w.task].model_metadata().model_dump(mode="json"),
-        header=lambda w: {
-            "task": w.task,
-            "baseline": f"{w.model} {w.run}",
-            "decoding": w.decoding,
-            "scorer": f"{w.scorer} {w.scorer_run}",
-            "scale": options.scale,
-        },
+        scale=options.scale,
     script:
         "../workflow/scripts/rescore_n_best.py"
 
@@ -162,14 +155,11 @@ rule rescore_baseline_list:
         runtime=minutes(20),
     params:
         code=code("rescore_n_best", "rescore_baseline_list"),
+        tokenize=lambda w: tasks[w.task].bleu_tokenize,
         stand_in=scale.stand_in,
         metadata=lambda w: tasks[w.task].model_metadata().model_dump(mode="json"),
-        header=lambda w: {
-            "task": w.task,
-            "baseline": str(scale.n_best or tasks[w.task].n_best_of(w.testset)),
-            "scorer": f"{w.model} {w.run}",
-            "scale": options.scale,
-        },
+        baseline=lambda w: str(scale.n_best or tasks[w.task].n_best_of(w.testset)),
+        scale=options.scale,
     script:
         "../workflow/scripts/rescore_n_best.py"
 
@@ -228,6 +218,6 @@ rule plot_length_penalty:
         environment("plot")
     params:
         code=code("plot_length_penalty"),
-        heading=heading_of_plot,
+        heading=settings.heading,
     script:
         "../workflow/scripts/plot_length_penalty.py"

@@ -1,11 +1,14 @@
-"""Scores of translations, a task's headline score over several runs, and comparisons of models."""
+"""Scores of translations, a task's headline score over several runs, and comparisons of models.
+
+The checksums of the models and of the tuned length penalty are recorded with a score, so the rules
+have them as inputs.
+"""
 
 
 rule evaluate_bleu:
     """Score translations by BLEU and the task's further metrics."""
     input:
         translations="<results>/{task}/models/{model}/{run}/{testset}.{decoding}.jsonl",
-        # The checksums of the models and of the length penalty are recorded with the score.
         models=models_of_run,
         tuned=tuned_penalty,
         raw=of_text("<results>/{task}/corpus/raw/{testset}.target.zst"),
@@ -30,9 +33,7 @@ rule evaluate_bleu:
         run=run_header,
         decoding=decoding,
         tokenize=lambda w: tasks[w.task].bleu_tokenize,
-        metrics=lambda w: {
-            name: digest_of_extension("METRICS", name) for name in sorted(tasks[w.task].metrics)
-        },
+        metrics=lambda w: digests_of_extensions("METRICS", tasks[w.task].metrics),
     script:
         "../workflow/scripts/evaluate_bleu.py"
 
@@ -71,14 +72,10 @@ rule evaluate_rouge:
     """Score summaries by ROUGE."""
     input:
         translations="<results>/{task}/models/{model}/{run}/{testset}.{decoding}.jsonl",
-        # The checksums of the models and of the length penalty are recorded with the score.
         models=models_of_run,
         tuned=tuned_penalty,
-        # The raw text of all references: duc2004.target.zst, duc2004.reference1.target.zst, ...
-        references=lambda w: [
-            of_text(f"<results>/{{task}}/corpus/raw/{{testset}}{part}.target.zst")(w)
-            for part in tasks[w.task].reference_parts(w.testset)
-        ],
+        # `<results>/{task}/corpus/raw/duc2004.target.zst`, `duc2004.reference1.target.zst`, ...
+        references=lambda w: plan.references(w.task, w.testset),
         exceptions=lambda w: options.rouge_exceptions or [],
         counts=lambda w: plan.dataset_counts(w.task),
         changed=changed("evaluate_rouge", lambda w: options.rouge_exceptions or []),
@@ -99,7 +96,6 @@ rule evaluate_rouge:
         code=code("evaluate_rouge"),
         run=run_header,
         decoding=decoding,
-        # The task's key `rouge` for this test set.
         rouge=lambda w: tasks[w.task].rouge_settings(w.testset).model_dump(mode="json"),
     script:
         "../workflow/scripts/evaluate_rouge.py"
@@ -108,7 +104,8 @@ rule evaluate_rouge:
 rule summarize_runs:
     """Write a task's headline score, the mean over its runs, as text, as JSON and as a page."""
     input:
-        scores=headline_scores,
+        # `<results>/{task}/models/{model}/seed1/test.beam5.bleu.json` of each run and test set
+        scores=lambda w: in_one_line(plan.headline_scores)(w.task, w.metric),
         counts=lambda w: plan.dataset_counts(w.task),
         changed=changed("summarize_runs"),
     output:
@@ -129,13 +126,8 @@ rule summarize_runs:
         environment("score")
     params:
         code=code("summarize_runs"),
-        tests=lambda w: list(tasks[w.task].headline.tests),
-        runs=lambda w: tasks[w.task].headline_runs(),
-        header=lambda w: {
-            "task": w.task,
-            **tasks[w.task].headline.model_dump(include={"model", "decoding"}),
-            "scale": options.scale,
-        },
+        headline=lambda w: tasks[w.task].headline.model_dump(mode="json"),
+        scale=options.scale,
         stand_in=scale.stand_in,
     script:
         "../workflow/scripts/summarize_runs.py"

@@ -7,7 +7,7 @@ PAGES = [*plan.cells, "claims", "costs"]
 rule download:
     """Fetch the files from which the tasks' text and models are made."""
     input:
-        files_of(file for task in plan.tasks for file in settings.needed_references(task)),
+        plan.local_files(file for task in plan.tasks for file in settings.needed_references(task)),
 
 
 rule prepare:

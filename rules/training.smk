@@ -55,12 +55,11 @@ rule write_model_settings:
 rule train_model:
     """Train a model, from its last saved state if there is one."""
     input:
-        recipe=recipe_of_model,  # a change trains the model again
+        # The settings of the model. A change trains the model again.
+        recipe=lambda w: plan.recipe_of(w.task, w.model, first_output("write_model_settings", w)),
         dataset=multiext("<results>/{task}/dataset/", "train.arrow", "valid.arrow"),
         descriptions=multiext("<results>/{task}/dataset/", "train.json", "valid.json"),
-        vocabularies=lambda w: expand(
-            "<results>/{task}/vocabulary/{lang}.tsv", task=w.task, lang=tasks[w.task].language_pair
-        ),
+        vocabularies=vocabularies,
         bpe_codes=bpe_codes,
         # The model file that the recipe's key training.start.from names, the same for all seeds: a
         # path such as `<results>/wmt14_en_fr/models/convs2s/seed1/model.safetensors`, or a
@@ -148,8 +147,10 @@ rule measure_training_speed:
 rule import_released:
     """Convert a published model of others, which a task uses instead of trainings of its own."""
     input:
-        released_files,
-        changed=changed("import_released", released_files),
+        # An archive is listed once, such as
+        # `<downloads>/dl.fbaipublicfiles.com/fairseq/models/wmt14.v2.en-fr.fconv-py.tar.bz2`.
+        lambda w: plan.released_files(w.task),
+        changed=changed("import_released", lambda w: plan.released_files(w.task)),
     output:
         "<results>/{task}/models/{model}/released/model.safetensors",
     log:

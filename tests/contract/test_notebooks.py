@@ -5,14 +5,23 @@ Without Jupyter: nbclient with ipykernel would need 25 packages more.
 
 import ast
 import json
+import shutil
 import tempfile
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from convs2s.api.translator import Translator
 from convs2s.files.text import write_lines
 from tests.support import tiny
+from tests.support.checkout import check_out
+
+
+def cells(path: Path) -> list[dict[str, Any]]:
+    """Return the cells of code."""
+    listed = json.loads(path.read_text("utf-8"))["cells"]
+    return [cell for cell in listed if cell["cell_type"] == "code"]
 
 
 def run_notebook(path: Path, shortened: dict[str, str]) -> None:
@@ -87,3 +96,36 @@ def test_a_notebook_runs(
     said = capsys.readouterr().out
     for text in ("alt.Chart(", *shown):
         assert text in said
+    if (
+        name == "ledger"
+    ):  # of a file of the repository, so that it shows the same anywhere
+        for cell in cells(root / "notebooks/ledger.ipynb"):
+            for output in cell["outputs"]:
+                html = "".join(output.get("data", {}).get("text/html", []))
+                assert html in said
+
+
+@pytest.mark.parametrize("name", ["demo", "attention", "compare", "ledger"])
+def test_outputs_are_stored_in_order(root: Path, name: str) -> None:
+    """After a change: jupyter execute --inplace, beside the results of `make demo`."""
+    run = cells(root / f"notebooks/{name}.ipynb")
+    assert [cell["execution_count"] for cell in run] == list(range(1, len(run) + 1))
+    outputs = [output for cell in run for output in cell["outputs"]]
+    kinds = {kind for output in outputs for kind in output.get("data", {})}
+    assert {"image/png", "text/html"} <= kinds
+    assert all(output["output_type"] != "error" for output in outputs)
+
+
+@pytest.mark.slow
+def test_outputs_can_be_made_again(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of the demo's own models, as stored. Scores depend on the machine."""
+    clone = check_out(root, tmp_path)
+    clone.snakemake("demo").succeeded()
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    shutil.copytree(root / "docs", clone / "docs", dirs_exist_ok=True)
+    (clone / "notebooks").mkdir(exist_ok=True)
+    monkeypatch.chdir(clone / "notebooks")
+    for name in ("demo", "attention", "compare", "ledger"):
+        run_notebook(root / f"notebooks/{name}.ipynb", {})

@@ -168,8 +168,7 @@ def test_pointing_at_a_token_shows_where_it_looks(
     browser.wait(f"{shown}.includes('Point at a token')")
 
 
-@pytest.mark.parametrize("width", [1400, 400])
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize(("scheme", "width"), [("light", 1400), ("dark", 400)])
 def test_pages_look_alike_everywhere(
     browser: Page,
     results: PaperResults,

@@ -22,7 +22,9 @@ import pytest
 from convs2s.api.translator import Translator
 from convs2s.config.decoding import DecodingSettings
 from convs2s.decoding.translate import Translation
+from convs2s.model_file import load_model, save_model
 from convs2s.serving.libretranslate import LibreTranslateRequest
+from convs2s.serving.models import Detected
 from convs2s.serving.requests import OwnRequest
 from convs2s.serving.server import listen
 from convs2s.serving.settings import ServerSettings
@@ -160,7 +162,10 @@ def test_libretranslates_own_client(
     )
     one, two, line, _ = (translation.text for translation in expected)
     assert client.detect("Was nun?") == [DETECTED]
-    assert client.languages() == [{"code": "en", "name": "en", "targets": ["fr"]}]
+    assert client.languages() == [
+        {"code": "en", "name": "English", "targets": ["fr"]},
+        {"code": "fr", "name": "French", "targets": []},
+    ]
     assert client.translate(LINE, "en", "fr") == line
     text = f"{FIRST}\r\n\n{SECOND}\n"
     assert client.translate(text, "auto", "fr") == f"{one}\n\n{two}\n"
@@ -218,14 +223,15 @@ a<b => A<b
 @pytest.mark.parametrize(("page", "translated"), rows(HTML))
 def test_what_of_html_is_translated(page: str, translated: str) -> None:
     request = LibreTranslateRequest(q=page, source="en", target="fr", format="html")
-    own = request.as_own({"source": "en", "target": "fr"}, 1)
+    own = request.as_own(1)
     translations = []
     for text in OwnRequest.model_validate(own | {"beam": 1}).texts:
         best = Translation(
             1, text, [], [], text.upper(), [], "", [], [], 0, [], None, "fp32"
         )
         translations.append(replace(best, n_best=[best]))
-    assert request.answer(translations, "en") == {"translatedText": translated}
+    source: Detected = {"confidence": 100.0, "language": "en"}
+    assert request.answer(translations, source) == {"translatedText": translated}
 
 
 @pytest.mark.parametrize(
@@ -236,7 +242,7 @@ def test_html_without_ends_is_read_in_linear_time(part: str) -> None:
         q=part * 200_000, source="en", target="fr", format="html"
     )
     started = time.process_time()
-    request.as_own({"source": "en", "target": "fr"}, 1)
+    request.as_own(1)
     assert time.process_time() - started < 10
 
 
@@ -261,6 +267,76 @@ def test_a_form_may_stand_in_the_address(
     form = urlencode({"q": FIRST, "source": "en", "target": "fr"})
     answer = server.ask(f"/translate?{form}", None, {}, "POST")
     assert answer.content == {"translatedText": expected[0].text}
+
+
+def test_a_document(server: ModelServer, expected: list[Translation]) -> None:
+    """By curl -F file=@a.html: the answer names an address, which is known to nobody else."""
+    page = f"<p>{FIRST}</p><p>{SECOND}</p>".encode()
+    head = b'Content-Disposition: form-data; name="file"; filename="a.HTML"'
+    for_languages = b'Content-Disposition: form-data; name="%s"\r\n\r\n%s'
+    parts = [head + b"\r\nContent-Type: text/html\r\n\r\n" + page]
+    parts += [for_languages % pair for pair in ((b"source", b"en"), (b"target", b"fr"))]
+    body = b"".join(b"---- b\r\n" + part + b"\r\n" for part in parts) + b"---- b--\r\n"
+    addresses = []
+    for _ in range(2):
+        answer = server.ask("/translate_file", body, PARTS)
+        address = answer.content["translatedFileUrl"]
+        addresses.append(address.removeprefix(server.address))
+        assert address.startswith(server.address)
+    first, second = addresses
+    assert first != second
+    found = server.ask(f"/{first}")
+    translated = f"<p>{expected[0].text}</p><p>{expected[1].text}</p>"
+    assert found.body.decode() == translated
+    assert found.headers["content-type"] == "text/html; charset=utf-8"
+    assert found.headers["content-disposition"].startswith("attachment")
+
+
+def test_what_clients_ask_before_they_show_a_form(server: ModelServer) -> None:
+    stated = server.ask("/frontend/settings").content
+    assert stated["language"]["target"] == {"code": "fr", "name": "French"}
+    assert stated["charLimit"] == 2000
+    assert {".html", ".docx"} < set(stated["supportedFilesFormat"])
+
+
+def test_models_are_chosen_by_languages(sharp: Path, tmp_path: Path) -> None:
+    """Of one server: English to French, German to French and German to English, of other words."""
+    network, description = load_model(sharp)
+    types = [f"{word}d" for word in description.source_types]
+    paths = []
+    for target in ("fr", "en"):
+        path = tmp_path / f"{target}.safetensors"
+        stated = {
+            "source_types": types,
+            "languages": {"source": "de", "target": target},
+        }
+        described = description.model_copy(update=stated)
+        save_model(path, network.state_dict(), described)
+        paths.append(path)
+    german = "w1d w2d w3d."
+    with serving(sharp, SEARCH, *paths) as running:
+        listed = running.ask("/languages").content
+        codes = [(one["code"], one["targets"]) for one in listed]
+        assert codes == [("en", ["fr"]), ("de", ["fr", "en"]), ("fr", [])]
+        (found, other) = running.ask(
+            "/detect", json.dumps({"q": german}).encode()
+        ).content
+        assert (found["language"], other["language"]) == ("de", "en")
+        assert found["confidence"] > 90 > other["confidence"]
+        english = running.translate(FIRST).content
+        assert english == running.translate(FIRST, source="en").content
+        for asked in ({}, {"source": "de"}, {"source": "auto", "target": "en"}):
+            answer = running.translate(german, **asked).content
+            assert answer["translations"][0]["unknown_words"] == ["."]
+        auto = ask(running, q=german, source="auto", target="fr")
+        assert auto["detectedLanguage"]["language"] == "de"
+        refused = running.translate(FIRST, source="fr")
+        assert refused.status == 400
+        assert (
+            "'fr' to '' is not supported: expected en to fr, de to fr"
+            in refused.content["error"]
+        )
+        assert len(running.ask("/health").content["models"]) == 3
 
 
 def test_what_the_page_says_runs(
@@ -302,13 +378,15 @@ def test_health_and_metrics(sharp: Path) -> None:
     assert b"/nowhere" not in answer.body
     assert b'convs2s_request_seconds_total{endpoint="/translate"}' in answer.body
     assert (health["status"], health["waiting"]) == ("ok", 0)
-    assert (health["model"]["source"], health["model"]["target"]) == ("en", "fr")
+    (model,) = health["models"]
+    assert (model["source"], model["target"]) == ("en", "fr")
     assert health["bounds"]["most_waiting"] == 80
 
 
 REQUESTS: tuple[dict[str, Any], ...] = (
     {"texts": [], "beam": 10, "n_best": 2, "attention": True, "split_sentences": False},
     {"texts": ["w1"], "baem": 1},
+    {"texts": ["w1"], "source": "auto", "target": "fr"},
     {"q": ["w1"], "source": "en", "target": "fr", "alternatives": 1, "api_key": ""},
     {"q": "w1", "source": "en", "target": "fr", "format": "html"},
     {"q": "w1", "source": "en", "target": "fr", "format": "xml"},
@@ -330,7 +408,9 @@ def test_the_description_is_of_what_is_taken(server: ModelServer) -> None:
         for method in methods:
             body = None if method == "get" else b'{"q": "w1"}'
             status = server.ask(path, body).status
-            assert status == (400 if path == "/translate" else 200), path
+            expected = {"/translate": 400, "/translate_file": 400}
+            expected["/download_file/{name}"] = 404
+            assert status == expected.get(path, 200), path
 
 
 # ---- the command ----
@@ -343,7 +423,6 @@ def test_told_to_stop_it_answers_what_it_was_asked(
     sharp: Path, stop: signal.Signals
 ) -> None:
     """Before that, more clients than it may open files do not disturb it."""
-    pytest.importorskip("uvicorn", reason="the extra [serve] is not installed")
     options = "--port 0 --threads 1 --device cpu --request-seconds 1"
     command = [sys.executable, "-m", "convs2s", "serve", str(sharp), *options.split()]
     process = subprocess.Popen(

@@ -64,6 +64,43 @@ def test_a_translation_and_its_attention(
     assert set(page.fetched) == {server.address, f"{server.address}translate"}
 
 
+def test_a_long_text_is_sent_in_portions(page: Page) -> None:
+    """A hundred lines, of which one is a paragraph of more bytes than a request may have."""
+    lines = [f"w{number % 12} w1 w2" for number in range(100)]
+    lines[1] = ""
+    lines[2] = "W1 w2 w3. " * 250
+    ask(page, "\n".join(lines), 98 + 2)
+    page.wait("document.getElementById('status').textContent === '100 translations'")
+    copied = page.run("translatedLines().join('\\n')").split("\n")
+    assert (len(copied), copied[1]) == (100, "")
+    assert all(copied[:1] + copied[2:])
+
+
+def test_a_document_is_translated(page: Page, tmp_path: Path) -> None:
+    file = tmp_path / "a.html"
+    file.write_text("<p>w1 w2</p>", "utf-8")
+    root = page.call("DOM.getDocument")["root"]["nodeId"]
+    field = page.call("DOM.querySelector", nodeId=root, selector="#file")["nodeId"]
+    page.call("DOM.setFileInputFiles", files=[str(file)], nodeId=field)
+    page.wait("document.querySelector('#status a') !== null")
+    assert page.run("document.querySelector('#status a').download") == "a.fr.html"
+    address = page.run("document.querySelector('#status a').href")
+    found = page.run(f"fetch({address!r}).then(answer => answer.text())")
+    assert found.startswith("<p>")
+
+
+def test_tokens_are_text_until_the_model_s_are_asked_for(page: Page) -> None:
+    shown = """(raw => {
+        const view = document.body.appendChild(document.createElement("div"));
+        const source = ["l&apos;", "a@@", "@-@"];
+        showAttention(view, { source, target: ["</s>"], weights: [[[1, 0, 0]]] });
+        if (raw) view.querySelector("input[type=checkbox]").click();
+        return [...view.querySelectorAll(".source .token")].map(one => one.textContent);
+    })"""
+    assert page.run(f"{shown}(false)") == ["l'", "a", "-"]
+    assert page.run(f"{shown}(true)") == ["l&apos;", "a@@", "@-@"]
+
+
 def test_what_the_server_refuses_is_said(page: Page) -> None:
     page.run("document.getElementById('text').value = 'w'.repeat(3000)")
     page.click("button[type=submit]")

@@ -2,6 +2,7 @@
 
 import json
 import os
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,11 +18,15 @@ from convs2s.paper.cells import Cell, cells
 from convs2s.paper.results import entries_of, results
 from convs2s.paper.tables import sheet, table_rows, write_table
 from convs2s.scoring.evaluation import evaluate_rouge
-from tests.support.cells import bleu, frame_of, of_row, table, write
+from tests.support.cells import bleu, frame_of, table, write
 
 SCORED = bleu(after=30.0, before=20.0)
 
 pytestmark = pytest.mark.usefixtures("in_folder")
+
+
+def of_row(found: Iterable[Cell], row: int) -> list[Cell]:
+    return [cell for cell in found if cell.address.row == row]
 
 
 @pytest.fixture

@@ -97,8 +97,6 @@ def test_a_test_set_may_have_further_references() -> None:
     mine = task(
         tests={"one": [pair("o.en", "o.fr")], "three": [pair("t.en", "t.fr", "1", "2")]}
     )
-    assert mine.reference_parts("one") == [""]
-    assert mine.reference_parts("three") == ["", ".reference1", ".reference2"]
     assert (mine.reference_count("one"), mine.reference_count("three")) == (1, 3)
     assert mine.reference_pairs("three", 2) == [("t.fr", "2")]
     assert mine.file_pairs("three") == [("t.en", "t.fr")]

@@ -2,6 +2,7 @@
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tarfile
@@ -21,6 +22,7 @@ from tests.support.bare_python import (
     without_pythonpath,
 )
 from tests.support.checkout import check_out
+from tests.support.served import ModelServer
 
 URL = "https://example.org/owner/convs2s"
 WHEEL = f"convs2s-{__version__}-py3-none-any.whl"
@@ -89,8 +91,8 @@ def python(
 
 def test_the_wheel_does_not_need_the_workflow(requirements: list[str]) -> None:
     packages = closure(requirements)
-    assert {"torch", "sacremoses", "subword-nmt", "pydantic"} <= packages
-    assert not packages & {"snakemake", "pytest"}
+    assert {"onnxruntime", "sacremoses", "subword-nmt", "uvicorn"} <= packages
+    assert not packages & {"torch", "scipy", "pandas", "snakemake", "pytest"}
 
 
 def test_both_have_every_file_of_the_package(root: Path, built: Path) -> None:
@@ -113,33 +115,75 @@ def test_the_wheel_says_whose_it_is_and_its_links_have_addresses(
     assert "Typing :: Typed" in stated.get_all("Classifier", [])
     read = re.findall(r"\]\(([^)]+)\)", str(stated.get_payload()))
     assert f"{URL}/blob/v{__version__}/docs/install.md" in read
-    assert f"{URL}/raw/v{__version__}/docs/images/rules.svg" in read
+    assert f"{URL}/raw/v{__version__}/docs/images/attention.png" in read
     assert [link for link in read if not link.startswith(("https://", "#"))] == []
+
+
+def check_commands(python: Path, model: Path, folder: Path) -> None:
+    """Translate, show attention, score and print a card with the packages of this Python alone."""
+    (folder / "model.safetensors").write_bytes(model.read_bytes())
+    text = "w1 w2\n\nw3\n"
+    (folder / "reference.txt").write_text(text)
+
+    def typed(*asked: str) -> str:
+        command = str(python.with_name("convs2s"))
+        done = run_bare(python, command, *asked, folder=folder, text=text)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    asked = ["translate", "model.safetensors", "--threads=1", "--minimum-length=3"]
+    here = [sys.executable, "-m", "convs2s", *asked]
+    expected = subprocess.check_output(here, cwd=folder, input=text, text=True)
+    assert expected.split()
+    assert typed(*asked) == expected
+    page = typed("attention", "model.safetensors", "w1 w2")
+    assert page.startswith("<!DOCTYPE html>")
+    assert typed("score", "bleu", "--reference", "reference.txt").startswith("BLEU = ")
+    assert "- seed: 1\n" in typed("card", "model.safetensors")
 
 
 def test_a_model_file_and_the_wheel_translate(
     python: Path, model: Path, tmp_path: Path
 ) -> None:
-    (tmp_path / "model.safetensors").write_bytes(model.read_bytes())
-    command = str(python.with_name("convs2s"))
-    asked = ["translate", "model.safetensors", "--threads=1", "--minimum-length=3"]
-    text = "w1 w2\n\nw3\n"
-    done = run_bare(python, command, *asked, folder=tmp_path, text=text)
-    assert done.returncode == 0, done.stderr
-    here = [sys.executable, "-m", "convs2s", *asked]
-    expected = subprocess.check_output(here, cwd=tmp_path, input=text, text=True)
-    assert done.stdout.split()
-    assert done.stdout == expected
-    card = run_bare(python, command, "card", asked[1], folder=tmp_path)
-    assert "- seed: 1\n" in card.stdout
+    check_commands(python, model, tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("version", ["3.11", "3.12", "3.13"])
+def test_installed_from_the_index_it_is_small_and_serves(
+    root: Path, built: Path, model: Path, tmp_path: Path, version: str
+) -> None:
+    interpreter = shutil.which(f"python{version}") or "false"
+    made = subprocess.run([interpreter, "-m", "venv", tmp_path / "venv"], check=False)
+    if made.returncode:
+        pytest.skip(f"no Python {version} with the module venv is here")
+    python = tmp_path / "venv/bin/python"
+    pip = f"{python} -m pip install -q -c {root}/constraints.txt {built / WHEEL}"
+    subprocess.run(pip.split(), env=without_pythonpath(), check=True)
+    packages = tmp_path / f"venv/lib/python{version}/site-packages"
+    size = f"du -sm --exclude=pip --exclude=pip-* {packages}"
+    assert int(subprocess.check_output(size.split()).split()[0]) <= 300
+    assert not (packages / "torch").exists()
+    check_commands(python, model, tmp_path)
+    command = f"{python.with_name('convs2s')} serve {model} --port 0"
+    with subprocess.Popen(
+        command.split(), env=without_pythonpath(), stderr=subprocess.PIPE, text=True
+    ) as server:
+        assert server.stderr
+        (port,) = re.findall(r"http://127.0.0.1:(\d+)/", server.stderr.readline())
+        answer = ModelServer(int(port)).translate("w1 w2", attention=True)
+        server.terminate()
+        server.communicate()
+    assert (answer.status, server.returncode) == (200, 0)
 
 
 @pytest.mark.parametrize(
     ("asked", "module", "extra"),
     [
         ("results ledger.jsonl --scale multi30k --output page.md", "pandas", "report"),
-        ("status .", "rich", "train"),
-        ("serve model.safetensors", "uvicorn", "serve"),
+        ("status .", "fsspec", "train"),
+        ("score-pairs m --source s --target t", "torch", "train"),
+        ("get wmt14_en_fr", "torch", "train"),
         (
             "translate-document m --input page.md --output out",
             "markdown_it",

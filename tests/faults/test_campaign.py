@@ -22,7 +22,7 @@ from tests.faults.systems import READS_PROC
 
 @READS_PROC
 def test_hostile_inputs_are_read_or_refused_in_one_line(root: Path) -> None:
-    command = [sys.executable, "-m", "tests.faults.campaign.fuzzing", "100"]
+    command = [sys.executable, "-m", "tests.faults.campaign.fuzzing", "60"]
     done = subprocess.run(
         command, cwd=root, capture_output=True, text=True, check=False
     )
@@ -41,13 +41,12 @@ def test_a_flipped_bit_between_two_steps_is_noticed_or_harmless(tmp_path: Path) 
 def test_two_commands_at_once_make_the_right_bytes_or_say_one_line() -> None:
     names = ("download", "published", "export", "remove-states", "translate")
     said: list[str] = []
-    counts = pairs.run(6, names, said.append)
+    counts = pairs.run(5, names, said.append)
     assert said == []
-    assert counts.total() == 6
+    assert counts.total() == 5
 
 
 def test_honest_clients_are_answered_among_hostile_ones() -> None:
-    pytest.importorskip("uvicorn", reason="the extra [serve] is not installed")
     # The machine that runs the tests may be busy. Alone, a server answers within 2 s.
     faults, _ = clients.run(60, seconds=30)
     assert faults == []

@@ -70,15 +70,15 @@ def parameters_after(workers: Workers, task: Path) -> list[list[Any]]:
     workers_module.BUCKET = 600
     found = []
     # No worker has so many micro-batches.
-    for micro_batch in (999, 0, 1):
-        for backward in (False, True):
-            trainer = trainer_of(task, workers)
-            update(trainer, 0)
-            mine = micro_batch if workers.rank == VICTIM else 999
-            with running_out(mine, backward):
-                update(trainer, 1)
-            parameters = trainer.network.parameters()
-            found.append([one.detach().numpy().copy() for one in parameters])
+    cases = [(999, False), (0, False), (0, True), (1, False), (1, True)]
+    for micro_batch, backward in cases:
+        trainer = trainer_of(task, workers)
+        update(trainer, 0)
+        mine = micro_batch if workers.rank == VICTIM else 999
+        with running_out(mine, backward):
+            update(trainer, 1)
+        parameters = trainer.network.parameters()
+        found.append([one.detach().numpy().copy() for one in parameters])
     return found
 
 

@@ -14,7 +14,7 @@ from convs2s.interop.fairseq import (
     convert,
     import_fairseq,
 )
-from tests.support import fairseq
+from tests.reference import fairseq
 from tests.support.golden import DATA
 from tests.support.refusals import refusal, says
 

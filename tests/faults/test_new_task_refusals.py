@@ -85,13 +85,13 @@ RAGGED = "He left.\r\n\r\n".encode("utf-16")
         ("a.csv", b'a,b\n"' + b"c,d\n" * 50_000, ["a.csv:2: not a row of a table"]),
         (
             "a.tmx",
-            b"<tmx><tu a='" + b"x" * (4 << 20) + b"'></tu></tmx>",
-            ["a.tmx:1: a tag of more than"],
+            b"<tmx><tu a='" + b"x" * (12 << 20) + b"'></tu></tmx>",
+            ["a.tmx:1: a tag, or a <tu>, of more than"],
         ),
         (
             "a.tmx",
-            b"<tmx><seg>" + b"x" * (2 << 20),
-            ["a.tmx:1: this <seg> is too long"],
+            b"<tmx><tu><seg>" + b"x" * (12 << 20),
+            ["a.tmx:1: a tag, or a <tu>, of more than"],
         ),
         ("a.tsv.gz", gzip.compress(b"a\tb\n", mtime=0)[:-5], ["a.tsv.gz: truncated"]),
         (

@@ -9,7 +9,7 @@ import pytest
 
 import convs2s
 from convs2s.api.translator import Translator
-from convs2s.model_file import load_model
+from convs2s.model_file import load_weights
 from tests.support.refusals import refusal, says
 
 ONE = ["w1"]
@@ -109,11 +109,11 @@ def test_a_model_that_was_replaced_is_not_taken_for_the_one_in_memory(
 ) -> None:
     read: list[Path] = []
 
-    def noted(path: Path, *device: str) -> object:
+    def noted(path: Path) -> object:
         read.append(path)
-        return load_model(path, *device)
+        return load_weights(path)
 
-    monkeypatch.setattr("convs2s.decoding.translate.load_model", noted)
+    monkeypatch.setattr("convs2s.decoding.inspection.load_weights", noted)
     monkeypatch.chdir(tmp_path)
     copy = Path(shutil.copy(sharp, "model.safetensors"))
     own = Translator.load(copy, device="cpu")

@@ -22,7 +22,7 @@ from convs2s.pipeline import run
 from convs2s.pipeline.living import FOLDER, JOBS_LOCK, RUN, living_job
 from convs2s.pipeline.run import begin_run, hold_results, task_warnings
 from tests.support.jobs import job_command
-from tests.support.limits import refuse_lock
+from tests.support.limits import without_locks
 from tests.support.processes import wait_for
 from tests.support.refusals import refusal, says
 from tests.support.user_task import TASK
@@ -243,7 +243,7 @@ def test_without_locks_of_the_file_system_slurm_alone_is_asked(
     waiting: int,
 ) -> None:
     answer_once(squeue, *[f"12|RUNNING|{tmp_path}|rule_train_model"] * waiting)
-    monkeypatch.setattr(fcntl, "flock", refuse_lock)
+    monkeypatch.setattr(fcntl, "flock", without_locks)
     begin_run(settings)
     with living_job():
         assert RUN in os.environ

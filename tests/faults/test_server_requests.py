@@ -3,17 +3,18 @@
 import asyncio
 import json
 import socket
-import sys
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from http.client import HTTPResponse
+from io import BytesIO
 from itertools import count
 from pathlib import Path
 from resource import RLIM_INFINITY
 from threading import Event
 from typing import Any
+from zipfile import ZIP_DEFLATED, ZipFile
 
 import pytest
 from pydantic import ValidationError
@@ -24,6 +25,7 @@ from convs2s.decoding.parallel import Stop, StoppedError
 from convs2s.models.onnx_builder import RunOptions
 from convs2s.serving import connections
 from convs2s.serving.libretranslate import LibreTranslateRequest
+from convs2s.serving.models import Models
 from convs2s.serving.requests import OwnRequest, check_request
 from convs2s.serving.settings import ServerSettings, is_loopback
 from tests.conftest import Terminal
@@ -44,6 +46,7 @@ def server(sharp: Path) -> Iterator[ModelServer]:
         largest_beam=6,
         longest_text=400,
         most_work=2000,
+        largest_file=50_000,
     ) as running:
         yield running
 
@@ -79,8 +82,9 @@ BODIES: tuple[tuple[object, int, list[str]], ...] = (
     ({"texts": ["w1 " * 60] * 6, "beam": 6}, 413, ["more than 2,000", "smaller beam"]),
     ({"texts": ["w1"] + [1] * 40_000}, 400, ["texts[1]: expected a valid string"]),
     ({"w" * 100_000: 1}, 400, ["unknown key 'wwww"]),
-    ({"q": "w1", "source": "de", "target": "fr"}, 400, ["'de'", "expected 'en'"]),
-    ({"q": "w1", "source": "en", "target": "es"}, 400, ["'es'", "expected 'fr'"]),
+    ({"q": "w1", "source": "de", "target": "fr"}, 400, ["'de'", "expected en to fr"]),
+    ({"q": "w1", "source": "en", "target": "es"}, 400, ["'es'", "expected en to fr"]),
+    ({"texts": W, "target": "en"}, 400, ["'auto' to 'en' is not supported"]),
     ({"q": "w1", **LANGUAGES, "format": "xml"}, 400, ["expected 'text' or 'html'"]),
     ({"q": "<p>w1</p>" * 65, **LANGUAGES, "format": "html"}, 413, ["65 texts"]),
     ({"q": "w1", **LANGUAGES, "alternatives": -1}, 400, ["alternatives: ", "least 0"]),
@@ -104,7 +108,22 @@ def part(name: str, value: bytes) -> bytes:
     return head.encode() + value + b"\r\n"
 
 
+def file(name: str, content: bytes) -> bytes:
+    head = (
+        f'--b\r\nContent-Disposition: form-data; name="file"; filename="{name}"\r\n\r\n'
+    )
+    return head.encode() + content + b"\r\n--b--"
+
+
+def zipped(content: bytes) -> bytes:
+    stream = BytesIO()
+    with ZipFile(stream, "w", ZIP_DEFLATED) as archive:
+        archive.writestr("word/document.xml", content)
+    return stream.getvalue()
+
+
 PARTS = {"Content-Type": "multipart/form-data; boundary=b"}
+FILE = file("a.txt", b"w1")
 FROM_A_PAGE = {**FORM, "Sec-Fetch-Site": "cross-site"}
 OPTIONS = {"Origin": "https://page.example", "Access-Control-Request-Method": "POST"}
 
@@ -137,6 +156,26 @@ OPTIONS = {"Origin": "https://page.example", "Access-Control-Request-Method": "P
         ("POST", "/detect", b"--b\r\n\r\n\r\n--b--", PARTS, 400),  # without a name
         ("POST", "/detect", b"\r\n--b" * 101 + b"--", PARTS, 400),
         ("POST", "/detect", b"--", {"Content-Type": "multipart/form-data"}, 400),
+        ("POST", "/translate_file", b'{"file": "a"}', JSON, 400),
+        ("POST", "/translate_file", part("file", b"w1") + b"--b--", PARTS, 400),
+        ("POST", "/translate_file", file("a.md", b"w1"), PARTS, 400),
+        ("POST", "/translate_file", file("a.docx", b"w1"), PARTS, 400),
+        ("POST", "/translate_file", file("a.txt", b"w\xff"), PARTS, 400),
+        ("POST", "/translate_file", part("source", b"de") + FILE, PARTS, 400),
+        ("POST", "/translate_file", FILE, {**PARTS, "Origin": "null"}, 415),
+        # Its size, unpacked too; its text; its sentences; its work.
+        ("POST", "/translate_file", file("a.txt", b"w1 " * 20_000), PARTS, 413),
+        ("POST", "/translate_file", file("a.docx", zipped(b" " * 60_000)), PARTS, 400),
+        (
+            "POST",
+            "/translate_file",
+            file("a.html", (b"<p>" + b"w" * 20_000) * 2),
+            PARTS,
+            413,
+        ),
+        ("POST", "/translate_file", file("a.html", b"<p>w1" * 81), PARTS, 413),
+        ("POST", "/translate_file", file("a.txt", b"W1 w2 w3. " * 70 * 3), PARTS, 413),
+        ("GET", "/download_file/a.txt", None, {}, 404),
     ],
 )
 def test_other_requests_are_refused(
@@ -174,7 +213,9 @@ def test_the_message_about_a_large_text_takes_no_time(
     """A message shows no password, and the search for one took a minute."""
     wrong = {key.format(text): str(value).format(text) for key, value in fields.items()}
     started = time.process_time()
-    message = refusal(check_request, wrong, ServerSettings(), DecodingSettings(), "en")
+    message = refusal(
+        check_request, wrong, ServerSettings(), DecodingSettings(), Models([])
+    )
     assert time.process_time() - started < 5
     assert len(message) < 2000
 
@@ -186,7 +227,7 @@ def test_attention_of_a_model_without_any_is_the_clients_mistake(
     with serving(sharp, SEARCH) as running:
         answer = running.translate("w1", attention=True)
     assert answer.status == 400
-    says(answer.content["error"], "request: attention: no model of this server")
+    says(answer.content["error"], "request: attention: the model of these languages")
 
 
 def test_a_busy_server_and_one_that_stops_tell_to_come_again(
@@ -475,20 +516,10 @@ def test_who_closes_the_connection_is_forgotten(
 
 
 def test_a_port_that_is_taken(sharp: Path, run: Terminal) -> None:
-    pytest.importorskip("uvicorn", reason="the extra [serve] is not installed")
     with socket.create_server(("127.0.0.1", 0)) as other:
         port = str(other.getsockname()[1])
         with pytest.raises(SystemExit, match=f"--port {port}: cannot listen there: "):
             run("serve", sharp, "--port", port)
-
-
-def test_without_its_extra_it_says_what_to_install(
-    sharp: Path, run: Terminal, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(sys.modules, "uvicorn", None)
-    monkeypatch.delitem(sys.modules, "convs2s.serving.server", raising=False)
-    with pytest.raises(SystemExit, match=r"pip install 'convs2s\[serve\]'"):
-        run("serve", sharp)
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 import torch
 from torch import Tensor
@@ -33,7 +34,7 @@ from convs2s.training.state_folder import StateFolder
 from convs2s.training.update import Updater, is_out_of_memory
 from tests.support import tiny
 from tests.support.limits import files_of_at_most
-from tests.support.processes import children, environment, listening
+from tests.support.processes import listening
 from tests.support.refusals import refusal, says
 from tests.support.together import KilledError, start, train_together
 
@@ -373,8 +374,8 @@ def test_a_worker_that_vanishes_or_freezes_leaves_a_state_to_go_on_from(
             assert process.poll() is None, process.communicate()[1]
             time.sleep(0.01)
         workers = {}
-        for child in children(process.pid):
-            workers[environment(child).get("RANK")] = child
+        for child in psutil.Process(process.pid).children():
+            workers[child.environ().get("RANK")] = child.pid
         near, far = zip(*map(listening, [process.pid, *workers.values()]), strict=True)
         os.kill(process.pid if code == 75 else workers["1"], sent)
         said = process.communicate(timeout=120)[1]

@@ -21,7 +21,7 @@ from convs2s.training.launch import MEETING, launch
 from convs2s.training.run import train
 from convs2s.training.state_folder import StateFolder
 from tests.support import tiny
-from tests.support.limits import files_of_at_most, refuse_lock, without_locks
+from tests.support.limits import files_of_at_most, without_locks
 from tests.support.refusals import refusal, says
 
 SELECTION = {"vocabulary_selection": {"frequent": 1, "candidates": 2}}
@@ -169,7 +169,6 @@ def test_a_table_of_candidates(tmp_path: Path, text: str, words: str) -> None:
 @pytest.mark.parametrize(
     ("flock", "words"),
     [
-        (refuse_lock, "cannot be locked (Function not implemented)"),
         (without_locks, "cannot be locked (No locks available)"),
         (fcntl.flock, "another training is writing here (process "),
     ],

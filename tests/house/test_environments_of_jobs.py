@@ -1,6 +1,7 @@
 """Each rule's conda environment installs all that its job imports, in the tests' versions."""
 
 import json
+import re
 from collections import defaultdict
 from functools import cache
 from importlib import metadata
@@ -11,9 +12,9 @@ import yaml
 
 from convs2s import __version__
 from tests.house.imports import imports_of_command, imports_of_script
+from tests.house.rules import environment, rules, script
 from tests.support.bare_python import bare_python, run_bare
 from tests.support.checkout import Checkout
-from tests.support.rules import command, environment, rules, script
 
 NAMES = ("plot", "score", "text", "train")
 
@@ -31,6 +32,12 @@ for statement in json.load(sys.stdin):
         missing[statement] = error.name or str(error)
 print(json.dumps(missing))
 """
+
+
+def command(rule: str) -> str | None:
+    """Return the command of ``python -m convs2s`` in a rule's shell, if there is one."""
+    stated = re.search(r"python -m convs2s (\w+)", rule)
+    return stated and stated[1]
 
 
 def environments(root: Path) -> dict[str, list[str]]:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.house.package import import_graph, reachable
-from tests.support.rules import label, rules, script
+from tests.house.rules import label, rules, script
 
 # A training knows by its version and its inputs whether it is to be repeated, a download by its
 # checksum; a model's settings are their own content; a budget is printed each time.

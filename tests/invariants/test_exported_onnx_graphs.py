@@ -1,12 +1,16 @@
 """A model as graphs: what ONNX Runtime alone makes of them is what the network says."""
 
+import io
 import json
+import runpy
 from pathlib import Path
 
 import numpy as np
+import pytest
 import torch
 from onnxruntime import InferenceSession
 
+from convs2s.api.translator import Translator
 from convs2s.data.vocabulary import END, PADDING, SPECIAL_TOKENS
 from convs2s.model_file import load_model
 from tests.conftest import Terminal
@@ -53,3 +57,20 @@ def test_the_graphs_predict_what_the_network_does(
     names = "languages preparation glossaries splittable truecasers dictionary"
     for name in (*names.split(), "architecture"):
         assert stated[name] == prepared[name]
+
+
+def test_the_program_beside_them_translates_as_greedy_search(
+    model: Path,
+    tmp_path: Path,
+    run: Terminal,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    run("export", "onnx", str(model), str(tmp_path / "folder"))
+    lines = ["w1 w2 w3", "w9 never w4 w5", "w7"]
+    monkeypatch.setattr("sys.stdin", io.StringIO("\n".join(lines)))
+    capsys.readouterr()
+    runpy.run_path(str(tmp_path / "folder/translate.py"))
+    translator = Translator.load(model, device="cpu", pretokenized=True)
+    found = translator.translate(lines, beam=1, replace_unknown=False)
+    assert capsys.readouterr().out.splitlines() == [one.text for one in found]

@@ -18,6 +18,7 @@ from convs2s.training.run import train
 from convs2s.training.schedule import Moment
 from convs2s.training.workers import Gradients, Workers
 from gpu_golden import golden_figures
+from tests.invariants.recordings import Again
 from tests.support import networks, tiny
 from tests.support.interrupted import train_until
 from tests.support.updates import make_update
@@ -83,12 +84,37 @@ def test_an_update_waits_for_nothing(
         precision=precision,
     )
     one.network.float()
-    for number in range(3):
+    for number in range(4):
         loaded = one.updater.load(one.train, np.arange(16))
         assert loaded.micro_batches[0][1].source.is_pinned()
-        with waits("error" if number else "warn"):  # the first one sets up
+        # The first one sets up, and the second one is recorded.
+        with waits("error" if number > 1 else "warn"):
             started = one.updater.start(loaded, Moment(1, number, 0.1))
     assert np.isfinite(one.updater.read([started])[0].loss)
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_replayed_gradients_have_the_masks_of_their_seed(
+    task: Path, tmp_path: Path, compiled: bool
+) -> None:
+    found = []
+    for recording in (None, Again):
+        one = tiny.trainer(
+            task,
+            tmp_path,
+            device="cuda",
+            dropout=0.2,
+            recording=recording,
+            compile=compiled,
+        )
+        reports = []
+        for number in range(4):
+            moment = Moment(1, number, 0.1)
+            rows = np.arange(number, 16 + number)
+            reports.append(make_update(one.updater, one.train, rows, moment))
+        parameters = [each.detach() for each in one.network.parameters()]
+        found.append((parameters, [(each.loss, each.norm) for each in reports]))
+    torch.testing.assert_close(*found, atol=1e-9, rtol=1e-9)
 
 
 def test_a_search_waits_once_a_step() -> None:

@@ -1,7 +1,6 @@
 """Order and dropout: new in each epoch, update, micro-batch and worker, and the seed's own."""
 
-from collections.abc import Iterable, Sequence
-from datetime import timedelta
+from collections.abc import Sequence
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -10,7 +9,6 @@ import numpy as np
 import pytest
 import torch
 from torch import Tensor
-from torch.distributed import Work
 
 from convs2s.models.kernels import dropout
 from convs2s.training.loading import LoadedUpdate
@@ -18,6 +16,7 @@ from convs2s.training.schedule import Moment
 from convs2s.training.update import StartedUpdate, Updater
 from convs2s.training.workers import Workers
 from tests.support import tiny
+from tests.support.apart import Apart
 from tests.support.updates import make_update
 
 # ---- the order of the data, and the rate of each update ----
@@ -106,24 +105,6 @@ def equal(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tiny.prepare_pairs(tmp_path_factory.mktemp("equal"), pairs, held_out=20)
 
 
-class _Apart(Workers):
-    """A worker whose others have what it has, without meeting them."""
-
-    def check_same(self, parameters: Iterable[Tensor]) -> None:
-        """Find nothing that differs."""
-
-    def start_sum(self, tensor: Tensor) -> Work:
-        tensor.mul_(self.count)
-        return _Done()
-
-
-class _Done(Work):
-    """A sum that is over."""
-
-    def wait(self, timeout: timedelta = timedelta()) -> bool:
-        return True
-
-
 @pytest.fixture
 def drawn(monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
     """All random bits that dropout draws in the test."""
@@ -186,7 +167,7 @@ def test_masks_differ_between_micro_batches_and_workers(
     assert len(set(alone)) == len(alone)
     # The second worker has the second half, and the masks that one process gives it.
     halves = masks(equal, drawn, [(1, 0)], tokens=32)
-    second = masks(equal, drawn, [(1, 0)], tokens=32, workers=_Apart(1, 2))
+    second = masks(equal, drawn, [(1, 0)], tokens=32, workers=Apart(1, 2))
     assert second == halves[len(halves) // 2 :]
 
 

@@ -15,11 +15,14 @@ from convs2s.decoding.search import Hypothesis, beam_search
 from convs2s.models.convs2s import ConvS2S
 from convs2s.models.ensemble import Ensemble
 from convs2s.models.network import Network
-from convs2s.models.recorded_ensemble import SENTENCE_MULTIPLE, RecordedEnsemble
+from convs2s.models.recorded_ensemble import (
+    SENTENCE_MULTIPLE,
+    RecordedEnsemble,
+)
 from convs2s.models.steps import Shortlisted
+from tests.invariants.recordings import CpuRecording
+from tests.invariants.waiting import counted_waits
 from tests.support.networks import TYPES, batch, convs2s, lstm, network, options
-from tests.support.recordings import CpuRecording
-from tests.support.waiting import counted_waits
 
 
 class Recorded(RecordedEnsemble):

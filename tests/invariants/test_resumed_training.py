@@ -183,7 +183,7 @@ def test_without_a_state_to_go_on_from_more_epochs_start_again(
     assert sha256(longer.output) == sha256(whole.output)
 
 
-def test_killed_five_times(
+def test_killed_three_times(
     task: Path, outputs: list[Path], capfd: pytest.CaptureFixture[str]
 ) -> None:
     # A state after each update, so that a kill comes at every kind of moment.
@@ -196,7 +196,7 @@ def test_killed_five_times(
         paths = killed.output.parent.glob("state/*/last.safetensors")
         return max((path.stat().st_mtime_ns for path in paths), default=0)
 
-    for _ in range(5):
+    for _ in range(3):
         before = saved()
         process = forking().Process(target=train, args=(killed,))
         process.start()

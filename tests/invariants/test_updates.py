@@ -15,13 +15,13 @@ from convs2s.data.batches import collate
 from convs2s.data.vocabulary import PADDING
 from convs2s.errors import UserError
 from convs2s.models.build import build_network
-from convs2s.training.loading import AHEAD, COMPILED_LENGTHS, ahead
+from convs2s.training.loading import AHEAD, GPU_LENGTHS, ahead
 from convs2s.training.schedule import Moment
 from convs2s.training.trainer import Trainer
 from convs2s.training.update import Updater
+from tests.invariants.waiting import READS, counted_waits
 from tests.support import tiny
 from tests.support.updates import make_update
-from tests.support.waiting import READS, counted_waits
 
 
 def updated(
@@ -42,7 +42,7 @@ def updated(
     ("changes", "plain", "tolerance"),
     [
         ({"tokens": None}, {}, 1e-9),
-        ({"multiple": COMPILED_LENGTHS}, {}, 1e-9),
+        ({"multiple": GPU_LENGTHS}, {}, 1e-9),
         pytest.param(
             {"compile": True, "dropout": 0.2},
             {"dropout": 0.2},

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from convs2s.config.architecture import VocabularySelection
 from convs2s.config.settings import Settings
 from convs2s.costs.budget import TrainingCost, budgets
 from convs2s.costs.roofline import CalculatedSpeed, estimates
@@ -48,7 +49,8 @@ def test_the_host_starts_operations_and_gpus_sum_their_gradients(
     gpu = settings.costs.gpus[0]
     endless = gpu.model_copy(update={"bf16": 1e9, "bandwidth": 1e9})
     gradients = 4 * training.work.parameters
-    for compiled, launches in ((False, 28 * 61), (True, 28 * 61 / 3)):
+    for compiled, of_blocks in ((False, 28 * 61), (True, 28 * 61 / 3)):
+        launches = 50 + 0.03 * of_blocks  # the others are replayed
         recipe = training.work.recipe.model_copy(update={"compile": compiled})
         work = replace(training.work, recipe=recipe)
         found = list(estimates(CalculatedSpeed(endless, settings.costs), work))
@@ -59,11 +61,14 @@ def test_the_host_starts_operations_and_gpus_sum_their_gradients(
         for one, summing in zip(found, sums, strict=True):
             seconds = launches * 22.7e-6 + summing
             assert one.rate == pytest.approx(256 * 30 / seconds, rel=1e-3)
-    # As many tokens at a time as fit into its memory, as the recipe states, or all.
+    # Without a replay: as many tokens at a time as fit into its memory, as stated, or all.
+    selection = VocabularySelection(frequent=9, candidates=9)
+    changes = {"vocabulary_selection": selection}
+    architecture = training.work.architecture.model_copy(update=changes)
     for stated, times in ((4000, 4), (8000, 16), (None, 1)):
         batch = recipe.batch.model_copy(update={"micro_batch_tokens": stated})
         recipe = recipe.model_copy(update={"batch": batch, "compile": False})
-        work = replace(training.work, recipe=recipe)
+        work = replace(training.work, recipe=recipe, architecture=architecture)
         update = CalculatedSpeed(endless, settings.costs).update(work, 128_000)
         assert update is not None
         assert update.launches == times * 28 * 61

@@ -19,7 +19,7 @@ from convs2s.interop.fairseq import (
 from convs2s.model_file import load_model
 from convs2s.models.build import build_network
 from convs2s.models.convs2s import ConvS2S
-from tests.support import fairseq
+from tests.reference import fairseq
 
 COMPARED = (
     "encoder.embedding.tokens",

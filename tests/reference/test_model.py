@@ -11,7 +11,7 @@ from convs2s.config.settings import Settings
 from convs2s.interop.checkpoint import Checkpoint
 from convs2s.interop.fairseq import architecture_of, their_name, to_our_layout
 from convs2s.models.build import build_network
-from tests.support import fairseq
+from tests.reference import fairseq
 
 PARAMETERS = {
     "fconv_wmt_en_fr": 258_111_616,

@@ -10,7 +10,7 @@ from convs2s.decoding.inspection import layer_attention
 from convs2s.decoding.search import beam_search
 from convs2s.models.ensemble import Ensemble
 from plain_decoder import plain_search
-from tests.support import fairseq
+from tests.reference import fairseq
 
 each_search = pytest.mark.parametrize("search", fairseq.SEARCHES)
 each_batch = pytest.mark.parametrize("batch", fairseq.BATCHES)

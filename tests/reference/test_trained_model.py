@@ -18,7 +18,7 @@ from convs2s.model_file import load_model
 from convs2s.models.convs2s import ConvS2S
 from convs2s.training.schedule import Moment
 from convs2s.training.update import Updater
-from tests.support import fairseq
+from tests.reference import fairseq
 from tests.support.trained import TRAINED
 from tests.support.updates import make_update
 

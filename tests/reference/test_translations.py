@@ -4,6 +4,7 @@ Ours is small and trained on the demo's text; the other is of Multi30k, beside t
 of ``expected_beam5.scores.tsv`` are in bits.
 """
 
+import json
 import math
 from collections.abc import Iterable, Sequence
 from itertools import islice
@@ -23,9 +24,10 @@ from convs2s.interop.fairseq import FairseqFiles, import_fairseq
 from convs2s.scoring.bleu import corpus_bleu
 from convs2s.text.bpe import join
 from tests.support.golden import DATA, golden_lines
-from tests.support.trained import TRAINED, outputs
+from tests.support.trained import TRAINED
 
-OUTPUTS = outputs()
+OUTPUTS = [json.loads(line) for line in golden_lines(TRAINED, "outputs.jsonl")]
+"""What fairseq found for each sentence of ``test200``."""
 SOURCES = golden_lines(TRAINED, "test200.bpe.en")
 TARGETS = golden_lines(TRAINED, "test200.bpe.fr")
 REFERENCES = golden_lines(DATA / "tok", "tok-a.2017.fr")[: len(SOURCES)]

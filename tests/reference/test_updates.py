@@ -13,7 +13,7 @@ import torch
 from convs2s.config.model import Recipe
 from convs2s.training.schedule import Moment
 from convs2s.training.update import Updater
-from tests.support import fairseq
+from tests.reference import fairseq
 from tests.support.updates import make_update
 
 MOMENTUM = 0.99

@@ -1,7 +1,7 @@
 """The cells of the papers' tables, with the paths that the workflow gives their scores."""
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -54,7 +54,3 @@ def write(path: str, content: object) -> str:
     Path(path).parent.mkdir(parents=True, exist_ok=True)
     Path(path).write_text(json.dumps(content), encoding="utf-8")
     return path
-
-
-def of_row(found: Iterable[Cell], row: int) -> list[Cell]:
-    return [cell for cell in found if cell.address.row == row]

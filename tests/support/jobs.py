@@ -2,7 +2,6 @@
 
 import sys
 from pathlib import Path
-from typing import Any
 
 _JOB = """
 import os, sys, time
@@ -13,12 +12,6 @@ with job(SimpleNamespace(log=[sys.argv[1]], input=[], output=[], params={})):
     print("at work", flush=True)
     exec(sys.argv[2])
 """
-
-
-class Params(dict[str, Any]):
-    """The params of a job as its script sees them: by their names and as items."""
-
-    __getattr__ = dict.__getitem__
 
 
 def job_command(log: Path, work: str) -> list[str]:

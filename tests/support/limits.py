@@ -34,35 +34,6 @@ def open_files_of_at_most(number: int) -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_NOFILE, before)
 
 
-def refuse_lock(*_: object) -> None:
-    """Stand in for ``fcntl.flock`` where there is no such function (ENOSYS)."""
-    raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))
-
-
 def without_locks(*_: object) -> None:
     """Stand in for a lock of ``fcntl`` on a file system that grants none (ENOLCK)."""
     raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
-
-
-def as_reader(*command: str) -> list[str]:
-    """Return a command as one whom file permissions bind, also where root runs the tests."""
-    if os.geteuid() != 0:
-        return list(command)
-    return ["setpriv", "--bounding-set=-dac_override,-dac_read_search", *command]
-
-
-@contextmanager
-def read_only(folder: Path) -> Iterator[None]:
-    """Let nothing be written in a folder and those below it, by whom file permissions bind."""
-    folders = [folder, *(path for path in folder.rglob("*") if path.is_dir())]
-    files = [
-        path for path in folder.rglob("*") if path.is_file() and not path.is_symlink()
-    ]
-    before = {path: path.stat().st_mode for path in (*folders, *files)}
-    for path, mode in before.items():
-        path.chmod(mode & 0o555)
-    try:
-        yield
-    finally:
-        for path, mode in before.items():
-            path.chmod(mode)

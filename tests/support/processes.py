@@ -1,23 +1,10 @@
-"""What Linux says of running processes: their children, variables and listening sockets."""
+"""What running processes do: where they listen, and when something is so."""
 
 import time
 from collections.abc import Callable
 from ipaddress import ip_address
-from pathlib import Path
 
 import psutil
-
-
-def children(parent: int) -> list[int]:
-    """The processes that a process started."""
-    tasks = Path(f"/proc/{parent}/task").glob("*/children")
-    return [int(child) for task in tasks for child in task.read_text().split()]
-
-
-def environment(process: int) -> dict[str, str]:
-    """The variables that a process was started with."""
-    entries = Path(f"/proc/{process}/environ").read_bytes().decode().split("\0")
-    return dict(entry.split("=", 1) for entry in entries if "=" in entry)
 
 
 def listening(process: int) -> tuple[int, int]:

@@ -25,14 +25,8 @@ def says(message: str, *words: str) -> None:
 def rows(table: str) -> list[list[str]]:
     r"""Return the cells of a table that is written as text: a line for each row, => between cells.
 
-    What each cell is, the names in `parametrize` say, below the table. Under ``("text", "words")``
-    this row is what a file holds, in two lines, and what its refusal has to say::
-
-        cores: many\nscael: demo => unknown key 'scael'
-
-    Blanks around a cell are no part of it, and a cell may be empty. Escapes, such as that of the
-    line's end here, mean what they do in Python; so all else has to be ASCII. In words, ``...``
-    stands for any others.
+    Blanks around a cell are no part of it. Escapes, such as \n, mean what they do in Python, so all
+    else is ASCII. The names in `parametrize` below a table say what its cells are.
     """
     return [
         [

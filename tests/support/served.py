@@ -9,8 +9,6 @@ from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import pytest
-
 from convs2s.config.decoding import DecodingSettings
 from convs2s.serving.settings import ServerSettings
 
@@ -73,16 +71,15 @@ class ModelServer(NamedTuple):
 
 @contextmanager
 def serving(
-    model: Path, search: DecodingSettings, **stated: Any
+    model: Path, search: DecodingSettings, *others: Path, **stated: Any
 ) -> Iterator[ModelServer]:
-    """Serve a model until the block ends; without the extra that it needs the test is skipped."""
-    pytest.importorskip("uvicorn", reason="the extra [serve] is not installed")
+    """Serve models until the block ends."""
     from convs2s.api.translator import Translator
+    from convs2s.serving.models import Models
     from convs2s.serving.server import web_server
 
-    server = web_server(
-        Translator.load(model, device="cpu"), search, ServerSettings(**stated)
-    )
+    models = Models(Translator.load(path, device="cpu") for path in (model, *others))
+    server = web_server(models, search, ServerSettings(**stated))
     server.config.timeout_keep_alive = 1
     listening = socket.create_server(("127.0.0.1", 0))
     thread = threading.Thread(target=server.run, args=([listening],))

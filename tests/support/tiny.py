@@ -1,7 +1,7 @@
 """A task small enough to train in a second: target words are the source's, reversed and marked."""
 
 import random
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,7 @@ from convs2s.data.vocabulary import Vocabulary
 from convs2s.data.word_counts import count_words
 from convs2s.files.text import write_lines
 from convs2s.models.build import build_network
+from convs2s.models.recorded_ensemble import Recording
 from convs2s.training.data import TrainingData
 from convs2s.training.identity import TrainingJob
 from convs2s.training.interruption import Interruption
@@ -131,11 +132,13 @@ def trainer(
     seed: int = 1,
     workers: Workers = ALONE,
     device: str = "cpu",
+    recording: Callable[[], Recording] | None = None,
     **training: Any,
 ) -> Trainer:
     """Return a trainer of the tiny model in float64, with its states in ``folder``.
 
-    ``training`` changes its recipe, ``dropout`` its network.
+    ``training`` changes its recipe, ``dropout`` its network. ``recording`` makes what it records
+    its gradients with.
     """
     data = TrainingData.read(task)
     given = settings({"dropout": dropout}, checkpoint_minutes=60, **training)
@@ -144,7 +147,12 @@ def trainer(
         given.architecture, *(len(Vocabulary(data.types[side])) for side in data.types)
     )
     updater = Updater(
-        network.double(), given.training, seed=seed, device=device, workers=workers
+        network.double(),
+        given.training,
+        seed=seed,
+        device=device,
+        workers=workers,
+        recording=recording,
     )
     states = StateFolder(folder, {})
     watch = Watch(states.progress, silent=not workers.is_first)

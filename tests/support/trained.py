@@ -9,7 +9,7 @@ import torch
 from safetensors.torch import load_file
 
 from convs2s.interop.fairseq import FairseqFiles, import_fairseq
-from tests.support.golden import DATA, golden_lines
+from tests.support.golden import DATA
 
 TRAINED = DATA / "fairseq"
 
@@ -34,8 +34,3 @@ def import_trained(folder: Path, **changes: Any) -> Path:
     model = folder / "model.safetensors"
     import_fairseq(files, model, task="demo", languages=None, preparation="moses_test")
     return model
-
-
-def outputs() -> list[dict[str, Any]]:
-    """Return what fairseq found for each sentence of ``test200``."""
-    return [json.loads(line) for line in golden_lines(TRAINED, "outputs.jsonl")]

@@ -9,6 +9,7 @@ import pytest
 
 from tests.support import own_pair
 from tests.support.checkout import Checkout, Done
+from tests.workflow.own_tables import write_paper
 
 TASK = "results/mine_en_nl"
 MODEL = f"{TASK}/models/small"
@@ -200,7 +201,7 @@ def test_figure_3_shows_a_line_of_the_test_set(finished: Checkout) -> None:
 
 @pytest.mark.slow
 def test_snakemakes_report_shows_the_plots_and_no_password(further: Checkout) -> None:
-    own_pair.write_paper(further)  # a few tables: each takes a second
+    write_paper(further)  # a few tables: each takes a second
     with (further / "config.local.yaml").open("a") as options:
         options.write("mirrors: ['https://me:secret@host.invalid/m?token=secret']\n")
     pages = ["report", "figures", "evaluate"]

@@ -15,8 +15,9 @@ TARGET = "results/demo_en_fr/corpus/raw/valid.source.zst"
 JOB = "extract_corpus"
 
 
-@pytest.mark.parametrize("option", ["--profile", "--workflow-profile"])
-@pytest.mark.parametrize("profile", ["slurm", "generic"])
+@pytest.mark.parametrize(
+    ("option", "profile"), [("--profile", "slurm"), ("--workflow-profile", "generic")]
+)
 def test_every_cluster_profile_plans_by_either_option(
     planned_checkout: Checkout, option: str, profile: str
 ) -> None:

@@ -1,9 +1,10 @@
 """Write both sides of a split from the files that the task names."""
 
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from convs2s.config.file_reference import files_of_pairs
+from convs2s.config.file_reference import files_by_location
 from convs2s.data.corpus import RawText, extract_corpus
 from convs2s.pipeline.job import job
 from convs2s.pipeline.sources import note_sources
@@ -12,7 +13,7 @@ snakemake: Any
 
 with job(snakemake) as inputs:
     pairs = snakemake.params.pairs
-    files = files_of_pairs(pairs, inputs)
+    files = files_by_location(chain.from_iterable(pairs), inputs)
     extract_corpus(
         RawText(pairs, files, snakemake.params.hold_out),
         (Path(snakemake.output[0]), Path(snakemake.output[1])),

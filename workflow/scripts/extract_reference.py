@@ -1,9 +1,10 @@
 """Write a further reference of a test set from the files that the task names."""
 
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from convs2s.config.file_reference import files_of_pairs
+from convs2s.config.file_reference import files_by_location
 from convs2s.data.corpus import RawText, extract_reference
 from convs2s.pipeline.job import job
 from convs2s.pipeline.sources import note_sources
@@ -12,6 +13,6 @@ snakemake: Any
 
 with job(snakemake) as inputs:
     pairs = snakemake.params.pairs
-    files = files_of_pairs(pairs, inputs)
+    files = files_by_location(chain.from_iterable(pairs), inputs)
     extract_reference(RawText(pairs, files), Path(snakemake.output[0]))
     note_sources(snakemake.output[0], pairs)

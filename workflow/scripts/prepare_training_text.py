@@ -1,9 +1,10 @@
 """Write the training text of a corpus as words, without the pairs that the filter drops."""
 
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from convs2s.config.file_reference import files_of_pairs
+from convs2s.config.file_reference import files_by_location
 from convs2s.data.corpus import RawText, prepare_training_text
 from convs2s.data.overlap import EvaluationText, files_by_set
 from convs2s.pipeline.job import job
@@ -14,11 +15,12 @@ snakemake: Any
 
 with job(snakemake):
     pairs = snakemake.params.pairs
-    name = snakemake.params.preparation
+    filtering = dict(snakemake.params.filtering)
     source, target = (
-        Preparation(name, language).prepare for language in snakemake.params.languages
+        Preparation(filtering["preparation"], language).prepare
+        for language in filtering.pop("languages")
     )
-    files = files_of_pairs(pairs, snakemake.input.files)
+    files = files_by_location(chain.from_iterable(pairs), snakemake.input.files)
     # No files unless pairs with lines of these sets are dropped.
     evaluation = EvaluationText(
         files_by_set(snakemake.input.evaluation), (source, target)
@@ -27,9 +29,8 @@ with job(snakemake):
         RawText(pairs, files, snakemake.params.hold_out),
         sides=(Path(snakemake.output.source), Path(snakemake.output.target)),
         report=Path(snakemake.output.report),
-        preparation=name,
         prepare=(source, target),
         shares_line=evaluation.shares_line,
-        **snakemake.params.limits,
+        **filtering,
     )
     note_sources(snakemake.output.source, pairs)

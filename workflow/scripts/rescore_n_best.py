@@ -13,6 +13,16 @@ snakemake: Any
 
 with job(snakemake) as inputs:
     metadata = snakemake.params.metadata
+    wildcards = snakemake.wildcards
+    run = f"{wildcards.model} {wildcards.run}"
+    # A list of another system, which the run has scored, or that of the run itself.
+    names = {"baseline": snakemake.params.get("baseline"), "scorer": run}
+    if wildcards.get("scorer"):
+        names = {
+            "baseline": run,
+            "decoding": wildcards.decoding,
+            "scorer": f"{wildcards.scorer} {wildcards.scorer_run}",
+        }
     rescore_n_best(
         n_best=Path(snakemake.input.n_best),
         raw=Path(snakemake.input.raw),
@@ -22,7 +32,11 @@ with job(snakemake) as inputs:
             text=Path(snakemake.output.text),
             json=Path(snakemake.output.json),
             stand_in=snakemake.params.stand_in,
-            header=snakemake.params.header,
+            header={
+                "task": wildcards.task,
+                **names,
+                "scale": snakemake.params.scale,
+            },
         ),
         restore=Preparation(
             metadata["preparation"], metadata["languages"]["target"]

@@ -1,6 +1,5 @@
 """Write a task's bleu.txt, bleu.json and bleu.html, or the same files for rouge."""
 
-from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -13,15 +12,23 @@ from convs2s.scoring.summary import summarize_runs
 snakemake: Any
 
 with job(snakemake):
-    runs = product(snakemake.params.tests, snakemake.params.runs)
+    headline = snakemake.params.headline
+    scores = {}  # test set, run -> its scores
+    for file in map(Path, snakemake.input.scores):
+        scores[file.name.partition(".")[0], file.parent.name] = file
     summarize_runs(
         BleuEvaluation if snakemake.wildcards.metric == "bleu" else RougeEvaluation,
-        dict(zip(runs, map(Path, snakemake.input.scores), strict=True)),
+        scores,
         Report(
             text=Path(snakemake.output.text),
             json=Path(snakemake.output.json),
             stand_in=snakemake.params.stand_in,
-            header=snakemake.params.header,
+            header={
+                "task": snakemake.wildcards.task,
+                "model": headline["model"],
+                "decoding": headline["decoding"],
+                "scale": snakemake.params.scale,
+            },
         ),
         counts=next(map(Path, snakemake.input.counts), None),
     )

@@ -12,9 +12,10 @@ from convs2s.text.preparation import Preparation
 snakemake: Any
 
 with job(snakemake):
-    name = snakemake.params.preparation
+    filtering = dict(snakemake.params.filtering)
     source, target = (
-        Preparation(name, language).prepare for language in snakemake.params.languages
+        Preparation(filtering["preparation"], language).prepare
+        for language in filtering.pop("languages")
     )
     # No files unless pairs with lines of these sets are dropped.
     evaluation = EvaluationText(
@@ -24,8 +25,7 @@ with job(snakemake):
         read_line_pairs(snakemake.input.source, snakemake.input.target, mark=NO_MARK),
         sides=(Path(snakemake.output.source), Path(snakemake.output.target)),
         report=Path(snakemake.output.report),
-        preparation=name,
         prepare=(source, target),
         shares_line=evaluation.shares_line,
-        **snakemake.params.limits,
+        **filtering,
     )

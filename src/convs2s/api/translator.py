@@ -157,6 +157,11 @@ class Translator:
         return cls(lines, device_name, absolute, {**loading, **of_the_models})
 
     @property
+    def task(self) -> str:
+        """The task that the models were trained for."""
+        return self._lines.description.task
+
+    @property
     def languages(self) -> dict[str, str]:
         """The language codes of the ``source`` and of the ``target``."""
         return dict(self._lines.description.languages)
@@ -174,6 +179,16 @@ class Translator:
     def tokens(self, text: str) -> list[str]:
         """Return the models' tokens of a sentence, however many they are."""
         return self._lines.tokens(text)
+
+    def code_length(self, text: str) -> int:
+        """Return the number of tokens of a sentence, where unknown ones count by their characters.
+
+        It is small for text in the models' source language.
+        """
+        length = 0
+        for token in self.tokens(text):
+            length += 1 if token in self._lines.source else len(token)
+        return length
 
     def translate(
         self,
@@ -338,9 +353,8 @@ class Translator:
 
     def __repr__(self) -> str:
         """Name the task, the languages, the number of models and the device."""
-        task = self._lines.description.task
         languages = f"{self.languages['source']}-{self.languages['target']}"
-        return f"<Translator {task} {languages}, {len(self._lines.models)} x, {self.device}>"
+        return f"<Translator {self.task} {languages}, {len(self._lines.models)} x, {self.device}>"
 
 
 def _loaded_again(

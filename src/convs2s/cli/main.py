@@ -47,8 +47,7 @@ EXTRAS = {
     "documents": ("markdown_it", "polib"),
     "hub": ("httpx2", "huggingface_hub"),
     "report": ("pandas", "scipy", "tabulate", "vl_convert"),
-    "serve": ("prometheus_client", "starlette", "uvicorn"),
-    "train": ("pyarrow", "rich"),
+    "train": ("fsspec", "pyarrow", "rich", "torch"),
 }
 """Extra of the package -> the modules that it installs and that commands import."""
 
@@ -72,6 +71,7 @@ EXAMPLES = """examples:
   convs2s score-pairs model.safetensors --source test.en --n-best test.nbest > scored.nbest
   convs2s rerank scored.nbest > best.fr
   convs2s tokenize --language en < raw.en | convs2s detokenize --language en
+  convs2s get wmt14_en_fr
   convs2s import fairseq model.pt --source-dictionary dict.en.txt --target-dictionary dict.fr.txt \\
     --bpe-codes bpecodes --output model.safetensors
   convs2s mirror my_mirror
@@ -229,6 +229,7 @@ COMMANDS: Commands = {
     "rerank": (n_best.add_rerank, "choose the best translations in an n-best list"),
     "tokenize": (text.add_tokenize, "tokenize the standard input"),
     "detokenize": (text.add_detokenize, "detokenize the standard input"),
+    "get": (models.add_get, "fetch a published model by its name"),
     "import": (
         models.add_import,
         "convert a model of another toolkit into a model file",
@@ -251,7 +252,10 @@ COMMANDS: Commands = {
         train.add_remove_states,
         "remove saved states of finished trainings",
     ),
-    "kernels": (train.add_kernels, "measure how fast this machine multiplies matrices"),
+    "kernels": (
+        train.add_kernels,
+        "measure which library of matrix products is faster on this machine",
+    ),
     "config": (results.add_config, "print the effective configuration"),
     "completion": (
         _add_completion,

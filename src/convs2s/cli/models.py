@@ -1,12 +1,42 @@
-"""The commands ``convs2s import``, ``export``, ``pull``, ``push`` and ``card`` for model files."""
+"""The commands of model files: ``get``, ``import``, ``export``, ``pull``, ``push`` and ``card``."""
 
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
 from convs2s.cli.options import PREPARATION, Commands, Run, add_commands, add_file
 from convs2s.config.corpus import PREPARATIONS, Languages
-from convs2s.config.messages import validated
+from convs2s.config.messages import check_known, validated
 from convs2s.files.atomic import check_not_read, check_parent
+
+
+def add_get(command: ArgumentParser) -> Run:
+    """Fetch a published model by its name, and print its file. Without a name, list the models.
+
+    Commands that translate take the name in place of a model file (docs/released_models.md).
+    fairseq's models are converted, which needs the extra `train` of the package.
+    """
+    command.add_argument("name", nargs="?", help="name of a published model")
+    command.add_argument(
+        "--mirror",
+        action="append",
+        default=[],
+        metavar="PLACE",
+        help="folder or base URL that is asked first, as the key mirrors of config.yaml",
+    )
+    return _get
+
+
+def _get(arguments: Namespace) -> None:
+    from convs2s.interop.published import get_model, published_models
+
+    models = published_models()
+    if arguments.name is None:
+        for name, model in models.items():
+            pair = f"{model.languages.source}-{model.languages.target}"
+            print(f"{name}\t{pair}\t{model.licence}\t{model.url}")
+        return
+    check_known("get", "published model", arguments.name, models)
+    print(get_model(models[arguments.name], arguments.mirror))
 
 
 def add_import(command: ArgumentParser) -> None:
@@ -122,7 +152,8 @@ def _export_hub(arguments: Namespace) -> None:
 def _add_onnx(command: ArgumentParser) -> Run:
     """Write a ConvS2S model as ONNX graphs (the encoder, one decoder step, the output layer).
 
-    The graphs come with the model's vocabularies and BPE codes (docs/publishing.md).
+    The graphs come with the model's vocabularies and BPE codes, and a short program that translates
+    by them (docs/publishing.md).
     """
     _add_model_and_folder(command)
     return _export_onnx

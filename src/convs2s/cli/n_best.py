@@ -13,6 +13,7 @@ from convs2s.cli.options import (
     add_references,
     add_threads,
     add_tokenized,
+    model_files,
     read_references,
 )
 from convs2s.config.decoding import DecodingSettings
@@ -104,8 +105,9 @@ def _score_pairs(arguments: Namespace) -> None:
     length_penalty = {"length_penalty": arguments.length_penalty}
     alpha = validated(DecodingSettings, length_penalty, "options").alpha
     torch.set_num_threads(arguments.threads)
+    models = model_files(arguments.model)
     with held_device(arguments.device, waits=False) as device:
-        scorer = PairScorer.load(arguments.model, device, arguments.form)
+        scorer = PairScorer.load(models, device, arguments.form)
         if arguments.n_best is not None:
             groups = read_groups(arguments.n_best)
             sources = read_lines(arguments.source)

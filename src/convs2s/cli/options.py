@@ -8,7 +8,7 @@ from argparse import (
     BooleanOptionalAction,
     Namespace,
 )
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from types import NoneType
@@ -21,6 +21,7 @@ from convs2s.config.corpus import PreparationRecipes
 from convs2s.config.messages import validated
 from convs2s.config.options import CommandOptions, Options
 from convs2s.config.section import S, Section, Values, field_texts
+from convs2s.errors import UserError
 from convs2s.files.atomic import check_place
 from convs2s.files.limits import MOST_PROCESSES
 from convs2s.files.text import read_lines, text_lines
@@ -83,7 +84,48 @@ def add_flag(
 
 def add_models(command: ArgumentParser) -> None:
     """Add the positional argument for the model files."""
-    add_file(command, "model", "model file; several files make an ensemble", nargs="+")
+    add_file(
+        command,
+        "model",
+        "model file, or name of a published model (`convs2s get`); several make an ensemble",
+        nargs="+",
+    )
+
+
+def model_files(named: Iterable[Path]) -> list[Path]:
+    """Return the files of models that are named by a path, or as a published model.
+
+    On a terminal, the user is asked whether to fetch a published model that is not there.
+
+    Raises:
+        UserError: a published model is not there, and is not to be fetched.
+    """
+    return [path if path.exists() else _published(path) for path in named]
+
+
+def _published(path: Path) -> Path:
+    """Return the file of the published model with this name; ``path`` itself if there is none."""
+    from convs2s.interop.published import file_of, get_model, published_models
+
+    model = published_models().get(str(path))
+    if model is None:
+        return path
+    file = file_of(model)
+    if file.is_file():
+        return file
+    if sys.stdin.isatty():
+        size = f"{model.bytes / 1e6:,.0f} MB" if model.bytes else "size not known"
+        print(
+            f"{path}: fetch {model.url} ({size}, {model.licence})? [y/N] ",
+            end="",
+            file=sys.stderr,
+            flush=True,
+        )
+        if sys.stdin.buffer.readline().strip().lower() in (b"y", b"yes"):
+            return get_model(model)
+    raise UserError(
+        f"{path}: not on this machine yet: fetch it by `convs2s get {path}`"
+    )
 
 
 def add_device(command: ArgumentParser) -> None:

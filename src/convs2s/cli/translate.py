@@ -13,6 +13,7 @@ from convs2s.cli.options import (
     add_models,
     add_section,
     add_threads,
+    model_files,
     read_section,
 )
 from convs2s.config.decoding import DecodingSettings
@@ -20,6 +21,8 @@ from convs2s.decoding.device import held_search_device
 from convs2s.errors import UserError
 from convs2s.files.atomic import check_not_read
 from convs2s.serving.settings import ServerSettings
+
+MODEL_SUFFIX = ".safetensors"
 
 
 def add_translate(command: ArgumentParser) -> Run:
@@ -31,7 +34,13 @@ def add_translate(command: ArgumentParser) -> Run:
     consists of the model's tokens. If the translation of a file was killed, rerun the same command
     to resume it.
     """
-    add_models(command)
+    add_file(
+        command,
+        "model",
+        "model file; several files make an ensemble; a last file whose name does not end in "
+        f"{MODEL_SUFFIX} is the one to translate",
+        nargs="+",
+    )
     add_file(command, "--input", "file to translate [the standard input]")
     add_file(command, "--output", "file to write, with --input [the standard output]")
     add_flag(
@@ -80,18 +89,24 @@ def _translate(arguments: Namespace) -> None:
     # Loading libraries and models makes almost no garbage. Looking for it would take a tenth of the
     # time until the first translation.
     gc.disable()
+    is_model = arguments.model[-1].suffix == MODEL_SUFFIX
+    if arguments.input is None and len(arguments.model) > 1 and not is_model:
+        arguments.input = arguments.model.pop()
     if Path("-") in (arguments.input, arguments.output):
         raise UserError(
             "-: leave --input and --output out for the standard input and output"
         )
     if arguments.input is None and (arguments.output or arguments.workers > 1):
-        raise UserError("--output and --workers are for files: name one with --input")
+        raise UserError(
+            "--output and --workers are for files: name one after the model"
+        )
     is_list = arguments.n_best and not arguments.json
     if arguments.split_sentences and (arguments.pretokenized or is_list):
         raise UserError(
             "--split-sentences: cannot be combined with --pretokenized; with --n-best it needs "
             "--json"
         )
+    arguments.model = model_files(arguments.model)
     with held_search_device(arguments.device, waits=False) as device:
         _translate_on(device, arguments)
 
@@ -169,13 +184,12 @@ def _translate_document(arguments: Namespace) -> None:
     from convs2s.documents.read import read_document
     from convs2s.documents.translate import translate_document
 
-    check_not_read(arguments.output, [arguments.input, *arguments.model])
+    models = model_files(arguments.model)
+    check_not_read(arguments.output, [arguments.input, *models])
     document = read_document(arguments.input)
     settings = read_section(arguments, DecodingSettings)
     with held_search_device(arguments.device, waits=False) as device:
-        translator = LineTranslator(
-            arguments.model, settings, device, threads=arguments.threads
-        )
+        translator = LineTranslator(models, settings, device, threads=arguments.threads)
         translate_document(
             translator, document, arguments.output, silent=arguments.quiet
         )
@@ -184,11 +198,16 @@ def _translate_document(arguments: Namespace) -> None:
 def add_serve(command: ArgumentParser) -> Run:
     """Run a server that translates for other programs and for a web page (docs/serving.md).
 
-    It accepts connections from this machine only, unless --host states another address. Requests
-    that arrive together are translated together. After Ctrl-C, SIGTERM or SIGHUP it finishes the
-    requests that it has, then ends.
+    A request chooses among models for different languages. The server accepts connections from this
+    machine only, unless --host states another address. Requests that arrive together are translated
+    together. After Ctrl-C, SIGTERM or SIGHUP it finishes the requests that it has, then ends.
     """
-    add_models(command)
+    add_file(
+        command,
+        "model",
+        "model file; several files for the same languages make an ensemble",
+        nargs="+",
+    )
     add_section(command, ServerSettings)
     add_flag(
         command,
@@ -206,7 +225,7 @@ def _serve(arguments: Namespace) -> None:
 
     with held_search_device(arguments.device, waits=False) as device:
         serve(
-            arguments.model,
+            model_files(arguments.model),
             read_section(arguments, DecodingSettings),
             read_section(arguments, ServerSettings),
             device=device,
@@ -221,7 +240,7 @@ def add_attention(command: ArgumentParser) -> Run:
     On the page, point at a token, or move to it with Tab and the arrow keys. The page needs no
     network.
     """
-    add_file(command, "model", "model file")
+    add_file(command, "model", "model file, or name of a published model")
     command.add_argument("sentence", help="raw text of the sentence to translate")
     # The page is made by one model, from one sentence, on the CPU.
     without_effect = {"batch_sentences", "batch_tokens", "cuda_graphs", "ensemble"}
@@ -233,7 +252,7 @@ def _attention(arguments: Namespace) -> None:
     from convs2s.model_file import describe_model
     from convs2s.paper.attention import attention_page, example_of
 
-    model: Path = arguments.model
+    (model,) = model_files([arguments.model])
     description = describe_model(model)
     if not description.architecture.has_attention:
         raise UserError(

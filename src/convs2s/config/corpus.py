@@ -209,11 +209,6 @@ class CleanLimits(Section):
     text or of a test set, compared as words. dataset/counts.txt counts such lines in any case
     (docs/preparation.md)."""
 
-    @property
-    def of_words(self) -> dict[str, float | None]:
-        """The limits of text that is split into words. Tokens are counted later."""
-        return self.model_dump(exclude={"tokens", "remove_overlap"})
-
     @model_validator(mode="after")
     def _check_bounds(self) -> Self:
         for most in (self.maximum, self.tokens):

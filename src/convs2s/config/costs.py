@@ -90,6 +90,10 @@ class Costs(Section):
     block_launches: CostFigure
     """Number of operations that the CPU starts on the GPU for each convolutional block and
     micro-batch, forward and backward."""
+    new_shapes: CostFigure
+    """Share of micro-batches that a training does not replay as CUDA graphs."""
+    update_launches: CostFigure
+    """Number of operations of an update that the CPU starts beside the replayed ones."""
     launch_microseconds: CostFigure
     """Microseconds that the CPU takes to start one operation on the GPU."""
     paper_gpu: GpuRates

@@ -148,6 +148,13 @@ def digest_of_extension(registry: Registry, name: str) -> str | None:
     return None
 
 
+def digests_of_extensions(
+    registry: Registry, names: Iterable[str]
+) -> dict[str, str | None]:
+    """Return the `digest_of_extension` of each name, in the order of the names."""
+    return {name: digest_of_extension(registry, name) for name in sorted(names)}
+
+
 @contextmanager
 def failures_of_code(where: object) -> Iterator[None]:
     """Turn any exception of an extension's code into a UserError.

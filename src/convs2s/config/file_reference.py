@@ -4,7 +4,6 @@ import base64
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from itertools import chain
 from pathlib import Path, PurePath
 from typing import Annotated, Any
 from urllib.parse import unquote, urlsplit
@@ -150,13 +149,6 @@ def files_by_location(references: Iterable[str], files: Iterable[str]) -> LocalF
         parse_file_reference(reference).location for reference in references
     )
     return dict(zip(locations, map(Path, files), strict=True))
-
-
-def files_of_pairs(
-    pairs: Iterable[tuple[str, str]], files: Iterable[str]
-) -> LocalFiles:
-    """Return the local file of each location in pairs of references; see `files_by_location`."""
-    return files_by_location(chain.from_iterable(pairs), files)
 
 
 def _check_model_file(reference: str) -> str:

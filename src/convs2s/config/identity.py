@@ -7,7 +7,7 @@ finished models and published results valid. For the same reason, no default may
 (tests/invariants/test_names_of_results.py).
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 from convs2s.config.architecture import (
@@ -36,27 +36,13 @@ from convs2s.config.model import (
 from convs2s.config.section import Section, Values
 from convs2s.config.task import Task
 
-MACHINE_KEYS = ("checkpoint_minutes", "tensorboard", "threads")
-"""Keys of a recipe on which no result depends. The workflow passes them as options of ``train``."""
-
-_NEVER: Mapping[type[Section], Collection[str]] = {
-    Recipe: MACHINE_KEYS,
+_NEVER: Mapping[type[Section], str] = {
+    # The workflow passes these as options of ``train`` (`machine_settings`).
+    Recipe: "checkpoint_minutes tensorboard threads",
     # These keys name or describe the task, or only some of its runs depend on them (`RunInputs`).
-    Task: (
-        "description",
-        "text",
-        "corpus",
-        "paper_pairs",
-        "vocabulary_of",
-        "n_best",
-        "released",
-        "headline",
-        "metric",
-        "bleu_tokenize",
-        "metrics",
-        "rouge",
-    ),
-    AlignmentSettings: ("aligner",),
+    Task: "description text corpus paper_pairs vocabulary_of n_best released headline metric "
+    "bleu_tokenize metrics rouge",
+    AlignmentSettings: "aligner",
 }
 """Section -> its keys that never count, even with a value that is not the default."""
 
@@ -97,7 +83,7 @@ def counted(section: Section, *, with_null: bool = True) -> Values:
     if type(section) not in _ALWAYS:
         return values
     always = _ALWAYS[type(section)].split()
-    never = _NEVER.get(type(section), ())
+    never = _NEVER.get(type(section), "").split()
     without_defaults = section.model_dump(exclude_defaults=True)
     for key in list(values):
         value = getattr(section, key)

@@ -88,14 +88,15 @@ def load(
     added("ARCHITECTURES", KINDS)
     added("PREPARATIONS", PREPARATIONS)
     added("METRICS", {"chrF", *MEASURES})
-    _check_scale_name(files, options.scale, f"{origins['scale']}: scale")
+    files.refuse_other_suffix("config/scales")
+    place = f"{origins['scale']}: scale"
+    check_known(place, "scale", options.scale, files.names("config/scales"))
     scale = files.section(Scale, f"config/scales/{options.scale}.yaml")
     tables = _read_tables(files)
-    paper = {
-        name: table
-        for name, table in tables.items()
-        if name not in scale.without and scale.shown_rows(table)
-    }
+    paper = {}
+    for name, table in tables.items():
+        if name not in scale.without and scale.shown_rows(table):
+            paper[name] = table
     models, model_files, scale = _read_models(files, scale, paper)
     tasks, broken = _read_tasks(files, scale)
     settings = Settings(
@@ -170,6 +171,11 @@ class _Files:
                 f"{folder}/{file.name}: is not read: rename it to {file.stem}.yaml"
             )
         return errors
+
+    def refuse_other_suffix(self, folder: str) -> None:
+        """Raise a UserError if a file of a folder is not read."""
+        for error in self.with_other_suffix(folder).values():
+            raise error
 
     def names(self, folder: str) -> list[str]:
         """Return the names of all YAML files in a folder, of the user and of the workflow."""
@@ -321,17 +327,6 @@ def _read_tables(files: _Files) -> dict[str, Table]:
     return tables
 
 
-def _check_scale_name(
-    files: _Files,
-    name: str,
-    where: str,
-) -> None:
-    """Check that there is a scale with this name, and no file of a scale that is not read."""
-    for error in files.with_other_suffix("config/scales").values():
-        raise error
-    check_known(where, "scale", name, files.names("config/scales"))
-
-
 def _read_tasks(
     files: _Files, scale: Scale
 ) -> tuple[dict[str, Task], dict[str, UserError]]:
@@ -450,8 +445,7 @@ def _model_entries(files: _Files) -> tuple[Entries, dict[str, str]]:
     Raises:
         UserError: Two files state a model with the same name.
     """
-    for error in files.with_other_suffix("config/models.d").values():
-        raise error
+    files.refuse_other_suffix("config/models.d")
     names = ["config/models.yaml"]
     names += [f"config/models.d/{name}.yaml" for name in files.names("config/models.d")]
     entries: Entries = {}

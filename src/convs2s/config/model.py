@@ -24,8 +24,9 @@ def tokens_for_memory(memory: float) -> int:
     """Return the micro-batch of a GPU with ``memory`` bytes, for a recipe with the default.
 
     It is 4,000 tokens for each 10 GB, but not more than 32,000: larger micro-batches are hardly
-    faster. WMT'14 English-French takes 3.5 GB for 4,000 tokens in fp32
-    (tests/contract/test_gpu_budgets.py).
+    faster. WMT'14 English-French takes 4 GB for 4,000 tokens in fp32
+    (tests/contract/test_gpu_budgets.py), and twice as much where some shapes are recorded and
+    others are not.
     """
     return MICRO_BATCH_TOKENS * min(8, max(1, int(memory // 10**10)))
 

@@ -172,6 +172,11 @@ class Settings:
         downloads = {} if self.scale.generated_mirror else self.downloads
         return self.tasks[name].dataset_metadata(downloads, self.scale.stand_in)
 
+    def heading(self, names: Iterable[str]) -> str:
+        """Return the heading of a plot: the names in it, and the scale if it is not the paper's."""
+        scale = self.options.scale
+        return " · ".join(names if scale == "paper" else [*names, scale])
+
     def model(self, name: str) -> ModelSettings:
         """Return the model with this name.
 
@@ -280,9 +285,8 @@ def check_references(settings: Settings, origins: Mapping[str, str]) -> None:
     """
     options = settings.options
     where = f"{origins['overrides']}: overrides"
-    settings.check_names(f"{where}.tasks", "task", *options.overrides.tasks)
-    settings.check_names(f"{where}.models", "model", *options.overrides.models)
-    settings.check_names(f"{where}.decodings", "decoding", *options.overrides.decodings)
+    for kind, entries in options.overrides:
+        settings.check_names(f"{where}.{kind}", kind.removesuffix("s"), *entries)
     settings.check_names(f"{origins['tasks']}: tasks", "task", *options.tasks or ())
     known_gpus = [gpu.name for gpu in settings.costs.gpus]
     where = f"{origins['preflight_gpu']}: preflight_gpu"
@@ -316,25 +320,16 @@ def _check_scale(where: str, settings: Settings) -> None:
     for left_out in scale.left_out:
         settings.check_names(f"{where}: left_out.models", "model", *left_out.models)
         settings.check_names(f"{where}: left_out.tasks", "task", *left_out.tasks)
-    for key, noun, stand_ins in (
-        ("tasks", "task", scale.tasks),
-        ("models", "model", scale.models),
-        ("phrases", "phrases", scale.phrases),
-    ):
-        settings.check_names(f"{where}: {key}", noun, *stand_ins)
-        for name, stand_in in stand_ins.items():
+    for key, noun in (("tasks", "task"), ("models", "model"), ("phrases", "phrases")):
+        for name, stand_in in getattr(scale, key).items():
+            settings.check_names(f"{where}: {key}", noun, name)
             settings.check_names(f"{where}: {key}.{name}", noun, stand_in)
     if scale.shrink is not None:
         models = scale.shrink.keep_recipe
         settings.check_names(f"{where}: shrink.keep_recipe", "model", *models)
     if scale.n_best is not None:
-        _check_run(
-            f"{where}: n_best.",
-            None,
-            scale.n_best.model,
-            scale.n_best.decoding,
-            settings,
-        )
+        model = scale.n_best.model
+        _check_run(f"{where}: n_best.", None, model, scale.n_best.decoding, settings)
 
 
 def _check_run(
@@ -392,14 +387,14 @@ def _check_task(
         )
     for name in task.metrics:
         check_added(f"{where}: metrics", "METRICS", name)
+    headline = task.headline
     for key, tests in (
         ("rouge", task.rouge),
         ("n_best", task.n_best),
-        ("headline.tests", task.headline_tests()),
+        ("headline.tests", headline.tests or ()),
     ):
         for test in tests:
             check_known(f"{where}: {key}", "test set", test, task.corpus.tests)
-    headline = task.headline
     _check_run(f"{where}: headline.", task, headline.model, headline.decoding, settings)
     _check_tuning(f"{where}: headline.decoding", task, headline.decoding, settings)
 

@@ -37,6 +37,7 @@ from convs2s.config.section import (
     PositiveInt,
     Section,
     SomeDistinctItems,
+    Values,
 )
 from convs2s.errors import UserError
 
@@ -241,6 +242,15 @@ class Task(Section):
         """The stage of text preparation whose words the task's models read."""
         return "truecased" if self.preparation.truecase else "clean"
 
+    @property
+    def filtering(self) -> Values:
+        """How training and validation text becomes words, and the limits of its pairs in words."""
+        return {
+            "preparation": self.preparation.train,
+            "languages": self.language_pair,
+            **self.clean.model_dump(exclude={"tokens", "remove_overlap"}),
+        }
+
     def bpe_codes_names(self, language: str | None = None) -> list[str]:
         """Return the names of the BPE codes of the task, or only of one language.
 
@@ -273,14 +283,6 @@ class Task(Section):
         """Return the maximum number of references of a line of a test set, with the target."""
         # All pairs of a test set state the same number of references (`check_references`).
         return 1 + len(self._test_pairs(testset)[0].references)
-
-    def reference_parts(self, testset: str) -> list[str]:
-        """Return the suffixes that follow the test set's name in the names of reference files.
-
-        They are "" for the target, then ".reference1", ".reference2" and so on.
-        """
-        numbers = range(1, self.reference_count(testset))
-        return ["", *(f".reference{number}" for number in numbers)]
 
     def reference_pairs(self, testset: str, number: int) -> list[tuple[str, str]]:
         """Return the (target, reference) file references of a further reference of a test set.

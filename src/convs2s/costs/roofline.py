@@ -154,6 +154,11 @@ class CalculatedSpeed:
         launches = len(layers) * costs.block_launches.value * math.ceil(tokens / limit)
         if recipe.compile:
             launches *= _COMPILED
+        # A micro-batch is replayed as a CUDA graph, unless its shape is new
+        # (`convs2s.training.recorded`).
+        if work.architecture.selection is None:
+            launches *= costs.new_shapes.value
+            launches += costs.update_launches.value
         host_seconds = launches * costs.launch_microseconds.value * 1e-6
         products = "tf32" if precision == "fp32" and gpu.tf32 else precision
         return Update(max(device_seconds, host_seconds), products, round(launches))

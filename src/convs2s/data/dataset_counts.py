@@ -1,8 +1,7 @@
 """Count what a task's token stores contain, and what a reader of its scores should know of them."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain
 from pathlib import Path
 
 from convs2s.data.counts import counts_table
@@ -105,7 +104,7 @@ def count_dataset(
     }
     known = DataCounts(stores, unknown, read_overlap(overlap))
     pairs = _pairs_table(training, validation, most_tokens)
-    write_lines(table, chain(pairs, _unknown_table(known), _overlap_table(known)))
+    write_lines(table, pairs + _unknown_table(known) + _overlap_table(known))
     write_json(counts, known)
     for split, counted in unknown.items():
         print(f"{split}: {unknown_shares(counted)}")
@@ -131,28 +130,22 @@ def _pairs_table(
     return counts_table(title, training.stand_in, rows)
 
 
-def _unknown_table(known: DataCounts) -> Iterator[str]:
-    """Yield the table of the shares of unknown tokens."""
-    yield ""
-    yield from underlined("Tokens that are not in the vocabulary")
-    yield ""
+def _unknown_table(known: DataCounts) -> list[str]:
+    """Return the table of the shares of unknown tokens."""
     rows = []
     for split, counts in known.unknown.items():
         rows.append([_NAMES.get(split, split), *map(str, counts.values())])
-    yield from aligned(["", "source", "target"], rows)
+    title = underlined("Tokens that are not in the vocabulary")
+    return ["", *title, "", *aligned(["", "source", "target"], rows)]
 
 
-def _overlap_table(known: DataCounts) -> Iterator[str]:
-    """Yield the table of the validation and test pairs that share lines with training pairs."""
-    yield ""
-    yield from underlined(
-        "Validation and test pairs that are also in the training text"
-    )
-    yield ""
+def _overlap_table(known: DataCounts) -> list[str]:
+    """Return the table of the validation and test pairs that share lines with training pairs."""
     rows = []
     for split, shared in known.overlap.sets.items():
         figures = (shared.pairs, shared.both, shared.source, shared.target)
         rows.append([_NAMES.get(split, split), *(f"{figure:,}" for figure in figures)])
-    yield from aligned(["", "pairs", "both sides", "source", "target"], rows)
-    yield ""
-    yield f"Training pairs with one of these lines: {known.overlap.training:,}"
+    title = underlined("Validation and test pairs that are also in the training text")
+    head = ["", "pairs", "both sides", "source", "target"]
+    last = f"Training pairs with one of these lines: {known.overlap.training:,}"
+    return ["", *title, "", *aligned(head, rows), "", last]

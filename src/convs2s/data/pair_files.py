@@ -119,21 +119,21 @@ def _checked(pairs: Iterable[LinePair], name: str) -> Iterator[LinePair]:
     """
     for number, pair in enumerate(pairs, start=1):
         for text in pair:
+            fault = None
             if "\0" in text:
-                raise UserError(
-                    f"{name}: pair {number} has a NUL character: it is no text, or UTF-16 without "
-                    "a byte order mark: iconv -f UTF-16LE -t UTF-8 OLD > NEW"
+                fault = (
+                    "a NUL character: it is no text, or UTF-16 without a byte order mark: "
+                    "iconv -f UTF-16LE -t UTF-8 OLD > NEW"
                 )
-            if len(text) > LONGEST_SEGMENT:
-                raise UserError(
-                    f"{name}: pair {number} has more than {LONGEST_SEGMENT} characters: it is no "
-                    "sentence"
+            elif len(text) > LONGEST_SEGMENT:
+                fault = f"more than {LONGEST_SEGMENT} characters: it is no sentence"
+            elif _HALF_CHARACTER.search(text):
+                fault = (
+                    "half of a character (\\ud800 to \\udfff): write the whole one, or leave it "
+                    "out"
                 )
-            if _HALF_CHARACTER.search(text):
-                raise UserError(
-                    f"{name}: pair {number} has half of a character (\\ud800 to \\udfff): write "
-                    "the whole one, or leave it out"
-                )
+            if fault:
+                raise UserError(f"{name}: pair {number} has {fault}")
         yield pair
 
 
@@ -148,8 +148,8 @@ def _read_sides(first: str, second: str, languages: Languages) -> Iterator[LineP
         f".{languages.source}",
     ):
         first, second = second, first
-    locations = [parse_file_reference(name).location for name in (first, second)]
-    files = {location: Path(location) for location in locations}
+    references = map(parse_file_reference, (first, second))
+    files = {file.location: Path(file.location) for file in references}
     pairs = read_pairs([(first, second)], files)
     head = list(islice(pairs, _LINES_OF_HEAD))
     if head and all("\t" in source and "\t" in target for source, target in head):
@@ -194,21 +194,22 @@ def _read_table(
         rows = _quoted_rows(lines, "\t", name)
     else:
         rows = _plain_rows(lines, name)
-    columns = None
+    count = 0  # number of all columns
     for number, row in rows:
         # An empty line is no row.
         if row in ([], [""]):
             continue
-        if columns is None:
-            columns = _columns(row, name, reading)
-            if columns.is_header:
+        if not count:
+            count = len(row)
+            (source, target), is_header = _columns(row, name, reading)
+            if is_header:
                 continue
-        if len(row) != columns.count:
+        if len(row) != count:
             raise UserError(
-                f"{name}:{number}: expected {columns.count} cells, as in the first row, not "
+                f"{name}:{number}: expected {count} cells, as in the first row, not "
                 f"{len(row)}: is a tab or a quotation mark missing, or one too many?"
             )
-        yield row[columns.places[0]], row[columns.places[1]]
+        yield row[source], row[target]
 
 
 def _is_quoted(line: str) -> bool:
@@ -292,50 +293,38 @@ def _delimiter(head: Sequence[str], name: str, reading: Reading) -> str:
     return likely[0]
 
 
-@dataclass(frozen=True)
-class _Columns:
-    """The columns of a table that are read."""
-
-    places: tuple[int, int]
-    count: int
-    """Number of all columns."""
-    is_header: bool
-    """Whether the first row names the columns, and is no pair."""
-
-
-def _columns(first: Sequence[str], name: str, reading: Reading) -> _Columns:
-    """Return the columns to read of a table that has this first row.
+def _columns(
+    first: Sequence[str], name: str, reading: Reading
+) -> tuple[tuple[int, int], bool]:
+    """Return the places of the two columns to read, and whether the first row names columns.
 
     Raises:
         UserError: the columns that ``reading`` states are not there; or it states none, and the row
             neither names the languages nor has exactly two cells.
     """
-    shown = ", ".join(repr(cell[:20]) for cell in first)
-    if reading.columns is not None:
-        stated = reading.columns
-        names = [cell.strip() for cell in first]
-        count = len(first)
-        if all(column in names for column in stated):
-            places = (names.index(stated[0]), names.index(stated[1]))
-            return _Columns(places, count, is_header=True)
+    named = _named(first, reading.languages)
+    stated = reading.columns
+    if stated is None:
+        if named:
+            return named, True
+        if len(first) == 2:
+            return (0, 1), False
+        problem = (
+            f"its first row has {len(first)} cells and names no columns "
+            f"{reading.languages.source} and {reading.languages.target}: choose two, such as "
+            "--columns 1 2; it has"
+        )
+    else:
+        cells = [cell.strip() for cell in first]
+        if all(column in cells for column in stated):
+            return (cells.index(stated[0]), cells.index(stated[1])), True
         if all(re.fullmatch("[1-9][0-9]{0,3}", column) for column in stated):
             places = (int(stated[0]) - 1, int(stated[1]) - 1)
-            if max(places) < count:
-                is_header = _named(first, reading.languages) is not None
-                return _Columns(places, count, is_header)
-        raise UserError(
-            f"{name}: no columns {' and '.join(stated)}; its first row has: {shown}"
-        )
-    named = _named(first, reading.languages)
-    if named:
-        return _Columns(named, len(first), is_header=True)
-    if len(first) == 2:
-        return _Columns((0, 1), 2, is_header=False)
-    raise UserError(
-        f"{name}: its first row has {len(first)} cells and names no columns "
-        f"{reading.languages.source} and {reading.languages.target}: choose two, such as "
-        f"--columns 1 2; it has: {shown}"
-    )
+            if max(places) < len(first):
+                return places, named is not None
+        problem = f"no columns {' and '.join(stated)}; its first row has"
+    shown = ", ".join(repr(cell[:20]) for cell in first)
+    raise UserError(f"{name}: {problem}: {shown}")
 
 
 def _named(names: Iterable[object], languages: Languages) -> tuple[int, int] | None:

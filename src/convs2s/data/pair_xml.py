@@ -1,12 +1,13 @@
 """Read pairs of sentences from XML: translation memories (TMX), and WMT's test sets since 2021.
 
-The files need not be trusted. They are parsed in blocks, so that memory does not grow with the
-file. Entities are refused, because a small file can have entities that grow to gigabytes.
+The files need not be trusted. They are parsed in blocks, and one unit or document at a time is in
+memory. Entities are refused, because a small file can have entities that grow to gigabytes.
 """
 
 import re
 from collections.abc import Iterator
-from typing import BinaryIO, Protocol
+from typing import BinaryIO
+from xml.etree.ElementTree import Element, TreeBuilder
 from xml.parsers import expat
 
 from convs2s.config.corpus import Languages
@@ -14,16 +15,13 @@ from convs2s.data.corpus import LinePair
 from convs2s.errors import UserError
 from convs2s.files.encodings import encoding_advice
 from convs2s.files.limits import (
-    LARGEST_DOCUMENT,
-    LONGEST_SEGMENT,
+    LARGEST_ELEMENT_BYTES,
     MOST_LANGUAGES_SHOWN,
     STEP_BYTES,
 )
 
 _BLANKS = re.compile(r"[ \t\r\n]+")
 
-# What a segment takes in memory besides its text.
-_BYTES_OF_ENTRY = 64
 # The encodings that the parser itself knows.
 _ENCODINGS = frozenset({"utf-8", "utf-16", "us-ascii", "iso-8859-1"})
 # Number of bytes before a fault that are shown to tell the encoding.
@@ -42,17 +40,6 @@ def speaks(tag: str, language: str) -> bool:
     return primary == language.partition("_")[0]
 
 
-class _Elements(Protocol):
-    """What the elements of a format mean."""
-
-    pairs: list[LinePair]
-    """The pairs of the elements that have ended, which the parser empties."""
-
-    def start(self, element: str, attributes: dict[str, str]) -> None: ...
-    def end(self, element: str) -> None: ...
-    def text(self, text: str) -> None: ...
-
-
 def read_tmx(stream: BinaryIO, languages: Languages, name: str) -> Iterator[LinePair]:
     """Yield the two texts of each translation unit of a translation memory.
 
@@ -64,84 +51,27 @@ def read_tmx(stream: BinaryIO, languages: Languages, name: str) -> Iterator[Line
         UserError: the file is not XML, has entities, or has no unit in both languages. The message
             begins with ``name``, the name of the file.
     """
-    units = _Units(languages)
+    # The languages in the file, in the order in which they occur first.
+    found: dict[str, None] = {}
     is_paired = False
-    for pair in _parsed(stream, units, name):
-        is_paired = is_paired or all(pair)
-        yield pair
+    for unit in _elements(stream, "tu", name):
+        source = ""
+        target = ""
+        for variant in unit.iter("tuv"):
+            language = variant.get("xml:lang", variant.get("lang", ""))
+            _add(found, language[:20])
+            text = " ".join(map(_line, variant.iter("seg")))
+            if speaks(language, languages.source):
+                source = source or text
+            if speaks(language, languages.target):
+                target = target or text
+        is_paired = is_paired or bool(source and target)
+        yield source, target
     if not is_paired:
-        found = ", ".join(units.found) or "none"
         raise UserError(
             f"{name}: no unit has text in both {languages.source} and {languages.target}; the "
-            f"languages of its <tuv> elements are: {found}"
+            f"languages of its <tuv> elements are: {', '.join(found) or 'none'}"
         )
-
-
-class _Units:
-    """The translation units of a translation memory."""
-
-    def __init__(self, languages: Languages) -> None:
-        self.pairs: list[LinePair] = []
-        # The names of languages in the file, in the order in which they occur first.
-        self.found: dict[str, None] = {}
-        self._sides = (languages.source, languages.target)
-        self._unit = ["", ""]
-        self._side: int | None = None
-        self._segment: _SegmentText | None = None
-
-    def start(self, element: str, attributes: dict[str, str]) -> None:
-        """Note that an element begins."""
-        if element == "tu":
-            self._unit = ["", ""]
-        elif element == "tuv":
-            tag = attributes.get("xml:lang", attributes.get("lang", ""))
-            if len(self.found) < MOST_LANGUAGES_SHOWN:
-                self.found.setdefault(tag[:20])
-            self._side = None
-            for side, language in enumerate(self._sides):
-                if speaks(tag, language) and not self._unit[side]:
-                    self._side = side
-        elif element == "seg":
-            self._segment = _SegmentText()
-        elif self._segment and element in _CODE:
-            self._segment.codes += 1
-
-    def end(self, element: str) -> None:
-        """Note that an element ends; the end of a unit or document adds its pairs."""
-        if element == "tu":
-            self.pairs.append((self._unit[0], self._unit[1]))
-        elif element == "seg" and self._segment:
-            if self._side is not None:
-                self._unit[self._side] = self._segment.line()
-            self._segment = None
-        elif self._segment and element in _CODE:
-            self._segment.codes -= 1
-
-    def text(self, text: str) -> None:
-        """Add text, which counts within a segment alone."""
-        if self._segment:
-            self._segment.add(text)
-
-
-class _SegmentText:
-    """The text of a segment, in pieces."""
-
-    def __init__(self) -> None:
-        self.codes = 0  # number of open elements whose content is code
-        self._pieces: list[str] = []
-        self._length = 0
-
-    def add(self, text: str) -> None:
-        if self.codes:
-            return
-        self._pieces.append(text)
-        self._length += len(text)
-        if self._length > LONGEST_SEGMENT:
-            raise UserError("this <seg> is too long to be a sentence")
-
-    def line(self) -> str:
-        """Return the text as one line."""
-        return _BLANKS.sub(" ", "".join(self._pieces)).strip(" ")
 
 
 def read_wmt(
@@ -162,107 +92,101 @@ def read_wmt(
         UserError: the file is not XML, has entities, has no such reference, or has several and
             ``reference`` is None. The message begins with ``name``.
     """
-    documents = _Documents(languages, reference)
+    # The sides in the file, as a message shows them, in the order in which they occur first.
+    found: dict[str, None] = {}
     is_paired = False
-    for pair in _parsed(stream, documents, name):
-        is_paired = is_paired or all(pair)
-        yield pair
+    for document in _elements(stream, "doc", name):
+        sources: dict[str, str] = {}
+        references: dict[
+            str, dict[str, str]
+        ] = {}  # translator -> id of a segment -> text
+        for side in document.iter():
+            language = side.get("lang", "")
+            translator = side.get("translator", "")
+            if side.tag in ("src", "ref"):
+                _add(found, f"{side.tag} {language[:20]} {translator[:20]}".strip())
+            if side.tag == "src" and speaks(language, languages.source):
+                sources |= _segments(side)
+            if side.tag == "ref" and speaks(language, languages.target):
+                references.setdefault(translator, {}).update(_segments(side))
+        if reference is None and len(references) > 1:
+            raise UserError(
+                f"{name}: has several references, of the translators {', '.join(references)}: "
+                "choose one by --reference"
+            )
+        chosen = next(iter(references), "") if reference is None else reference
+        translations = references.get(chosen, {})
+        is_paired = is_paired or any(translations.get(number) for number in sources)
+        for number, source in sources.items():
+            yield source, translations.get(number, "")
     if not is_paired:
-        found = ", ".join(documents.found) or "none"
         wanted = f"reference {reference}" if reference else "reference"
         raise UserError(
-            f"{name}: no {wanted} from {languages.source} to {languages.target}; it has: {found}"
+            f"{name}: no {wanted} from {languages.source} to {languages.target}; it has: "
+            f"{', '.join(found) or 'none'}"
         )
 
 
-class _Documents:
-    """The documents of a test set of WMT."""
+def _add(found: dict[str, None], shown: str) -> None:
+    """Add what a message shows of a file, of which it may have any number."""
+    if len(found) < MOST_LANGUAGES_SHOWN:
+        found.setdefault(shown)
 
-    def __init__(self, languages: Languages, reference: str | None) -> None:
-        self.pairs: list[LinePair] = []
-        # The sides in the file, as a message shows them, in the order in which they occur first.
-        self.found: dict[str, None] = {}
-        self._languages = languages
-        self._reference = reference
-        self._source: dict[str, str] = {}
-        self._references: dict[str, dict[str, str]] = {}
-        # The segments of the open element <src> or <ref>.
-        self._side: dict[str, str] | None = None
-        self._id = ""
-        self._segment: _SegmentText | None = None
-        self._size = 0
 
-    def start(self, element: str, attributes: dict[str, str]) -> None:
-        """Note that an element begins."""
-        if element == "doc":
-            self._source = {}
-            self._references = {}
-            self._size = 0
-        elif element == "src":
-            self._start_side(element, attributes)
-            if speaks(attributes.get("lang", ""), self._languages.source):
-                self._side = self._source
-        elif element == "ref":
-            self._start_side(element, attributes)
-            if speaks(attributes.get("lang", ""), self._languages.target):
-                translator = attributes.get("translator", "")
-                self._side = self._references.setdefault(translator, {})
-        elif element == "seg" and self._side is not None:
-            self._id = attributes.get("id", "")
-            self._segment = _SegmentText()
+def _segments(side: Element) -> dict[str, str]:
+    """Return the texts of the segments below an element by their ids."""
+    return {segment.get("id", ""): _line(segment) for segment in side.iter("seg")}
 
-    def _start_side(self, element: str, attributes: dict[str, str]) -> None:
-        """Note a side of the file, and let no segment be read until its language is known."""
-        self._side = None
-        translator = attributes.get("translator", "")[:20]
-        shown = f"{element} {attributes.get('lang', '')[:20]} {translator}".strip()
-        if len(self.found) < MOST_LANGUAGES_SHOWN:
-            self.found.setdefault(shown)
 
-    def end(self, element: str) -> None:
-        """Note that an element ends; the end of a unit or document adds its pairs."""
-        if element == "seg" and self._segment and self._side is not None:
-            line = self._segment.line()
-            self._side[self._id] = line
-            self._segment = None
-            self._size += len(line) + _BYTES_OF_ENTRY
-            if self._size > LARGEST_DOCUMENT:
-                raise UserError("this <doc> is too long to be a document")
-        elif element in ("src", "ref"):
-            self._side = None
-        elif element == "doc":
-            self._end_document()
+def _line(segment: Element) -> str:
+    """Return the text of a segment as one line, without code."""
+    for element in segment.iter():
+        if element.tag in _CODE:
+            following = element.tail
+            element.clear()
+            element.tail = following
+    return _BLANKS.sub(" ", "".join(segment.itertext())).strip(" ")
 
-    def _end_document(self) -> None:
-        """Add the pairs of the document that has ended."""
-        reference = self._reference
-        if reference is None:
-            if len(self._references) > 1:
-                names = ", ".join(self._references)
-                raise UserError(
-                    f"has several references, of the translators {names}: choose one by --reference"
-                )
-            reference = next(iter(self._references), "")
-        translations = self._references.get(reference, {})
-        for number, source in self._source.items():
-            self.pairs.append((source, translations.get(number, "")))
+
+class _Builder:
+    """Builds the elements that have a tag. Of everything outside of them, nothing is kept."""
+
+    def __init__(self, tag: str) -> None:
+        self.complete: list[Element] = []
+        self.depth = 0  # number of open elements, from the one with the tag on
+        self._tag = tag
+        self._tree = TreeBuilder()
+
+    def start(self, tag: str, attributes: dict[str, str]) -> None:
+        if self.depth or tag == self._tag:
+            self.depth += 1
+            self._tree.start(tag, attributes)
+
+    def end(self, tag: str) -> None:
+        if self.depth:
+            self.depth -= 1
+            element = self._tree.end(tag)
+            if not self.depth:
+                self.complete.append(element)
+                self._tree = TreeBuilder()
 
     def text(self, text: str) -> None:
-        """Add text, which counts within a segment alone."""
-        if self._segment:
-            self._segment.add(text)
+        if self.depth:
+            self._tree.data(text)
 
 
-def _parsed(stream: BinaryIO, elements: _Elements, name: str) -> Iterator[LinePair]:
-    """Parse a file, and yield the pairs of its elements as they end."""
+def _elements(stream: BinaryIO, tag: str, name: str) -> Iterator[Element]:
+    """Parse a file, and yield each element with a tag when it has ended."""
+    builder = _Builder(tag)
     parser = expat.ParserCreate()
     parser.buffer_text = True
-    parser.StartElementHandler = elements.start
-    parser.EndElementHandler = elements.end
-    parser.CharacterDataHandler = elements.text
+    parser.StartElementHandler = builder.start
+    parser.EndElementHandler = builder.end
+    parser.CharacterDataHandler = builder.text
     parser.EntityDeclHandler = _refuse_entity
     parser.XmlDeclHandler = _check_encoding
     read = 0
+    kept = 0  # bytes of the open element, or of a tag that is not complete
     while True:
         block = stream.read(STEP_BYTES)
         read += len(block)
@@ -279,13 +203,15 @@ def _parsed(stream: BinaryIO, elements: _Elements, name: str) -> Iterator[LinePa
             ) from None
         except UserError as error:
             raise UserError(f"{name}:{parser.CurrentLineNumber}: {error}") from None
-        # A tag is kept in memory until it is complete.
-        if read - parser.CurrentByteIndex > 2 * STEP_BYTES and block:
+        is_between = not builder.depth and parser.CurrentByteIndex > read - len(block)
+        kept = 0 if builder.complete or is_between else kept + len(block)
+        if kept > LARGEST_ELEMENT_BYTES:
             raise UserError(
-                f"{name}:{parser.CurrentLineNumber}: a tag of more than {STEP_BYTES} bytes"
+                f"{name}:{parser.CurrentLineNumber}: a tag, or a <{tag}>, of more than "
+                f"{LARGEST_ELEMENT_BYTES} bytes"
             )
-        yield from elements.pairs
-        elements.pairs.clear()
+        yield from builder.complete
+        builder.complete.clear()
         if not block:
             return
 

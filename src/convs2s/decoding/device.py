@@ -1,5 +1,6 @@
 """The device of a search. Where there can be no GPU, torch is not imported to ask for one."""
 
+import importlib.util
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,11 +11,14 @@ GRANTS = {"CUDA_VISIBLE_DEVICES", "SLURM_JOB_GPUS", "NVIDIA_VISIBLE_DEVICES"}
 
 
 def is_surely_cpu(name: str) -> bool:
-    """Return whether the device ``auto``, ``cpu`` or ``cuda`` is a CPU whatever torch says."""
-    if name == "auto":
-        has_driver = any(map(os.path.exists, DRIVERS))
-        return not has_driver and GRANTS.isdisjoint(os.environ)
-    return name == "cpu"
+    """Return whether the device ``auto``, ``cpu`` or ``cuda`` is a CPU whatever torch says.
+
+    Without torch, ``auto`` is a CPU.
+    """
+    if name != "auto":
+        return name == "cpu"
+    may_have_gpu = any(map(os.path.exists, DRIVERS)) or GRANTS & os.environ.keys()
+    return not may_have_gpu or importlib.util.find_spec("torch") is None
 
 
 def search_device(name: str) -> str:

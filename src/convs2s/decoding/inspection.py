@@ -1,23 +1,34 @@
 """Compute what a network does with a text: its attention by layer, or an LSTM's final states."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
 from convs2s.data.batches import pad
 from convs2s.data.vocabulary import END, SPECIAL_TOKENS
 from convs2s.decoding.words import Splitter
 from convs2s.errors import UserError, failures_of_file
 from convs2s.files.text import read_lines
-from convs2s.model_file import load_model
-from convs2s.models.network import Network
+from convs2s.model_file import describe_model, load_model, load_weights
+from convs2s.models.onnx_attention import AttentionReader
+from convs2s.models.onnx_graphs import Weights
+from convs2s.models.steps import Numbers
+
+if TYPE_CHECKING:
+    from convs2s.models.network import Network
+
+ReadsAttention = Callable[[Sequence[int], Sequence[int]], Numbers]
+"""A function of source and target (m and n indices, ``</s>`` last) to the attention by layer.
+
+The result is (layers, n, m). A pass of its own computes it, because a search keeps only the index
+of the source token with the highest mean attention.
+"""
 
 
 @dataclass(frozen=True)
@@ -47,9 +58,10 @@ def attention_of(
     Raises:
         UserError: the model has no attention, or the file has no such line or a malformed one.
     """
-    network, description = load_model(model)
-    if not network.attends:
+    read = attention_reader(model)
+    if read is None:
         raise UserError(f"{model}: has no attention to plot")
+    description = describe_model(model)
     source_vocabulary, target_vocabulary = description.vocabularies()
     rows = list(read_lines(translations))
     if not 1 <= line <= len(rows):
@@ -64,43 +76,60 @@ def attention_of(
         target = row["tokens"]
         source_indices = source_vocabulary.encode(source)
         target_indices = target_vocabulary.encode(target)
-    attention = layer_attention(network, source_indices, target_indices)
-    return attention_map([attention], source, target)
+    return attention_map([read(source_indices, target_indices)], source, target)
+
+
+def attention_reader(model: Path) -> ReadsAttention | None:
+    """Load a model to compute its attention on a CPU; None if it has no attention.
+
+    ONNX Runtime computes it in fp32 if it can run the network; torch is then not imported.
+
+    Raises:
+        UserError: the file is not a model file, or its weights are not those of its network.
+    """
+    if describe_model(model).architecture.runs_onnx:
+        weights, description = load_weights(model)
+        try:
+            network = Weights(weights, description.architecture, description.sizes)
+            return AttentionReader(network).read
+        except ValueError:
+            load_model(model)  # says what is wrong with the weights
+            raise
+    loaded, _ = load_model(model)
+    return partial(layer_attention, loaded) if loaded.attends else None
 
 
 def attention_map(
-    attention_by_network: Sequence[Tensor],
+    attention_by_network: Sequence[Numbers],
     source: Sequence[str],
     target: Sequence[str],
 ) -> AttentionMap:
     """Join the attention of several networks for one sentence.
 
-    ``attention_by_network`` has one tensor of shape (layers, n, m) for each network. ``source``
+    ``attention_by_network`` has one array of shape (layers, n, m) for each network. ``source``
     (m - 1) and ``target`` (n - 1) are tokens without ``</s>``, which is added.
     """
     end = SPECIAL_TOKENS[END]
-    weights = torch.cat(list(attention_by_network)).cpu().numpy()
+    weights = np.concatenate(attention_by_network)
     return AttentionMap(weights, source=[*source, end], target=[*target, end])
 
 
-@torch.inference_mode()
 def layer_attention(
-    network: Network,
+    network: "Network",
     source: Sequence[int],
     target: Sequence[int],
-) -> Tensor:
-    """Return the attention (layers, n, m) of each layer of a network that is forced to a target.
+) -> Numbers:
+    """Return the attention of each layer of a network of torch; see `ReadsAttention`."""
+    import torch
 
-    ``source`` and ``target`` are m and n indices, ``</s>`` last. This needs a pass of its own,
-    because a search keeps only the index of the source token with the highest mean attention.
-    """
     device = network.output.bias.device
     previous = [END, *target[:-1]]  # the decoder's input
-    _, attentions = network(
-        torch.tensor([source], device=device),  # (1, m)
-        torch.tensor([previous], device=device),  # (1, n)
-    )
-    return torch.cat(attentions)
+    with torch.inference_mode():
+        _, attentions = network(
+            torch.tensor([source], device=device),  # (1, m)
+            torch.tensor([previous], device=device),  # (1, n)
+        )
+        return torch.cat(attentions).cpu().numpy()
 
 
 @dataclass(frozen=True)
@@ -113,7 +142,6 @@ class FinalStates:
     states: NDArray[np.floating[Any]]
 
 
-@torch.inference_mode()
 def final_states(model: Path, lines: Sequence[str]) -> FinalStates:
     """Return the final states of a model's encoder for lines of raw text.
 
@@ -122,6 +150,8 @@ def final_states(model: Path, lines: Sequence[str]) -> FinalStates:
     Raises:
         UserError: the model is not an LSTM and has no such states.
     """
+    import torch
+
     network, description = load_model(model)
     split = Splitter(description, description.languages["source"], "raw")
     vocabulary, _ = description.vocabularies()
@@ -130,7 +160,8 @@ def final_states(model: Path, lines: Sequence[str]) -> FinalStates:
     for row in tokens:
         unknown.append([token for token in row if token not in vocabulary])
     rows = pad(list(map(vocabulary.encode, tokens)))
-    states = network.final_state(torch.from_numpy(rows))
+    with torch.inference_mode():
+        states = network.final_state(torch.from_numpy(rows))
     if states is None:
         raise UserError(
             f"{model}: its encoder has no final state of a fixed size; name a model of kind lstm"

@@ -3,15 +3,14 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import chain, islice
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import numpy as np
+
+from convs2s.decoding.inspection import AttentionMap
 from convs2s.decoding.parallel import Chunk
 from convs2s.decoding.translate import Translation
 from convs2s.text.splitting import split_sentences
-
-if TYPE_CHECKING:
-    from convs2s.decoding.inspection import AttentionMap
-
 
 _LISTS = {
     "source_words",
@@ -100,21 +99,22 @@ def join(parts: Sequence[Translation], separator: str) -> Translation:
     )
 
 
-def _join_attention(maps: "Sequence[AttentionMap]") -> "AttentionMap | None":
+def _join_attention(maps: Sequence[AttentionMap]) -> AttentionMap | None:
     """Return one map with the given maps as blocks on its diagonal, and weights of 0 elsewhere.
 
     If there are no maps, return None.
     """
     if not maps:
         return None
-    # Imported here, because a search by ONNX Runtime does not need torch.
-    import torch
-
-    from convs2s.decoding.inspection import AttentionMap
-
     target = list(chain.from_iterable(block.target for block in maps))
     source = list(chain.from_iterable(block.source for block in maps))
-    by_map = [torch.from_numpy(block.weights) for block in maps]
-    # Each layer has its weights in all maps.
-    layers = [torch.block_diag(*layer) for layer in zip(*by_map, strict=True)]
-    return AttentionMap(torch.stack(layers).numpy(), source, target)
+    layers = len(maps[0].weights)
+    weights = np.zeros((layers, len(target), len(source)), np.float32)
+    row = 0
+    column = 0
+    for block in maps:
+        _, rows, columns = block.weights.shape
+        weights[:, row : row + rows, column : column + columns] = block.weights
+        row += rows
+        column += columns
+    return AttentionMap(weights, source, target)

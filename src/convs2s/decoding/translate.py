@@ -17,6 +17,12 @@ import numpy as np
 from convs2s.config.decoding import DecodingSettings
 from convs2s.data.batches import Indices, cut, pad
 from convs2s.decoding.device import held_search_device
+from convs2s.decoding.inspection import (
+    AttentionMap,
+    ReadsAttention,
+    attention_map,
+    attention_reader,
+)
 from convs2s.decoding.parallel import (
     Chunk,
     Stop,
@@ -52,9 +58,7 @@ from convs2s.text.preparation import Preparation
 from convs2s.text.truecase import detruecase
 
 if TYPE_CHECKING:
-    from convs2s.decoding.inspection import AttentionMap
     from convs2s.models.ensemble import Ensemble
-    from convs2s.models.network import Network
 
 LINES_PER_CHUNK = 2048
 """Number of lines that are read, sorted by length and translated together.
@@ -106,7 +110,7 @@ class Translation:
     precision: str
     n_best: list["Translation"] = field(default_factory=list)
     unknown_words: list[str] = field(default_factory=list)
-    attention: "AttentionMap | None" = field(default=None, compare=False, repr=False)
+    attention: AttentionMap | None = field(default=None, compare=False, repr=False)
 
     def as_json(self) -> dict[str, Any]:
         """Return the fields of an answer in JSON; ``n_best`` has only `_LISTED_FIELDS`.
@@ -303,11 +307,12 @@ class LineTranslator:
         return list(self._files)
 
     @cached_property
-    def _networks(self) -> "list[Network]":
-        """The networks for torch, which a search by ONNX Runtime does not load."""
-        return [load_model(path)[0] for path in self.files()]
+    def _attention_readers(self) -> list[ReadsAttention]:
+        """What computes the attention of each network that has attention."""
+        readers = map(attention_reader, self.files())
+        return [reader for reader in readers if reader is not None]
 
-    def attention(self, translation: Translation) -> "AttentionMap":
+    def attention(self, translation: Translation) -> AttentionMap:
         """Return the attention of a translation by layer.
 
         For an ensemble, the layers of its networks follow each other. Networks without attention
@@ -316,14 +321,11 @@ class LineTranslator:
         Raises:
             UserError: no network has attention.
         """
-        from convs2s.decoding.inspection import attention_map, layer_attention
-
-        attending = [network for network in self._networks if network.attends]
-        if not attending:
+        if not self._attention_readers:
             raise UserError(f"{self.models[0]}: has no attention to show")
         source = self.source.encode(translation.source_tokens)
         target = self.target.encode(translation.tokens)
-        by_network = [layer_attention(network, source, target) for network in attending]
+        by_network = [read(source, target) for read in self._attention_readers]
         return attention_map(by_network, translation.source_tokens, translation.tokens)
 
     @property

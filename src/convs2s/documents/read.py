@@ -25,7 +25,10 @@ _TEXTS = {
 }
 """The formats that need no further package: suffix -> the function that reads it."""
 
-SUFFIXES = (*_TEXTS, ".md", ".markdown", ".po", ".pot", ".docx")
+SERVED = (*_TEXTS, ".docx")
+"""The suffixes of the formats that a server reads: in a time that grows with the size alone."""
+
+SUFFIXES = (*SERVED, ".md", ".markdown", ".po", ".pot")
 """The suffixes of all formats."""
 
 _CHARSET = re.compile(
@@ -73,22 +76,33 @@ def read_document(path: Path) -> Document:
     Raises:
         UserError: the format is unknown, or the file is missing, too large, or not of the format.
     """
+    with open_input(path) as stream:
+        content = stream.read(LARGEST_DOCUMENT_BYTES + 1)
+    return document_of(content, path)
+
+
+def document_of(
+    content: bytes,
+    path: Path,
+    largest: int = LARGEST_DOCUMENT_BYTES,
+) -> Document:
+    """Return the document of a file's content, of at most ``largest`` bytes, also unpacked.
+
+    Raises:
+        UserError: as ``read_document``.
+    """
     suffix = path.suffix.lower()
     if suffix not in SUFFIXES:
         raise UserError(
             f"{path}: unknown kind of document: expected a name that ends in "
             f"{', '.join(SUFFIXES)}"
         )
-    with open_input(path) as stream:
-        content = stream.read(LARGEST_DOCUMENT_BYTES + 1)
-    if len(content) > LARGEST_DOCUMENT_BYTES:
-        raise UserError(
-            f"{path}: more than {LARGEST_DOCUMENT_BYTES:,} bytes: split the document"
-        )
+    if len(content) > largest:
+        raise UserError(f"{path}: more than {largest:,} bytes: split the document")
     if suffix == ".docx":
         from convs2s.documents.word import WordDocument
 
-        return WordDocument(content, str(path))
+        return WordDocument(content, str(path), largest)
     encoding = _encoding(content, suffix, path)
     text = _decoded(content, encoding, path)
     mark = BYTE_ORDER_MARK if text.startswith(BYTE_ORDER_MARK) else ""

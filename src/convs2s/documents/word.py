@@ -25,7 +25,6 @@ from convs2s.documents.passages import (
 from convs2s.download.archives import open_zip
 from convs2s.errors import UserError, failures_of_file
 from convs2s.files.compressed import refuse_bomb
-from convs2s.files.limits import LARGEST_DOCUMENT_BYTES
 
 _PART = re.compile(r"word/(?:document|header|footer|footnotes|endnotes)\d*\.xml")
 
@@ -74,21 +73,26 @@ class _Paragraph:
 class WordDocument:
     """A Word document. Its ``texts`` are those of paragraphs, also in tables, notes and margins."""
 
-    def __init__(self, content: bytes, name: str) -> None:
+    def __init__(
+        self,
+        content: bytes,
+        name: str,
+        largest: int,
+    ) -> None:
         """Read a document; ``name`` is for messages.
 
         Raises:
-            UserError: the content is not such a document, is damaged or encrypted, or its parts are
-                too large.
+            UserError: the content is not such a document, is damaged or encrypted, or its parts
+                have more than ``largest`` bytes.
         """
         self._members = list[tuple[zipfile.ZipInfo, bytes]]()
         archive = open_zip(io.BytesIO(content), Path(name))
         size = sum(member.file_size for member in archive.infolist())
         refuse_bomb(len(content), size, name)
-        if size > LARGEST_DOCUMENT_BYTES:
+        if size > largest:
             raise UserError(
-                f"{name}: its parts have {size:,} bytes, and {LARGEST_DOCUMENT_BYTES:,} is the "
-                "most: split the document, or remove its pictures"
+                f"{name}: its parts have {size:,} bytes, and {largest:,} is the most: split the "
+                "document, or remove its pictures"
             )
         with failures_of_file(name, "damaged or encrypted; save it again"):
             for member in archive.infolist():

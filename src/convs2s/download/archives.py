@@ -15,10 +15,11 @@ import re
 import stat
 import tarfile
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path, PurePath
-from typing import IO, BinaryIO, Self, TypeVar
+from typing import IO, BinaryIO, Self, cast
 
 from convs2s.errors import UserError, failures_of_file
 from convs2s.files.compressed import (
@@ -35,12 +36,6 @@ from convs2s.files.limits import (
     MOST_NAMES,
 )
 
-_ZIP_METHODS = {
-    zipfile.ZIP_STORED,
-    zipfile.ZIP_DEFLATED,
-    zipfile.ZIP_BZIP2,
-    zipfile.ZIP_LZMA,
-}
 _ARCHIVE = re.compile(r"[^/]\.(tar(\.[^./]+)?|tgz|tbz2?|txz|zip)$")
 # Types of tar headers that describe the following header, such as its long name.
 _ABOUT_THE_NEXT = {
@@ -52,13 +47,13 @@ _ABOUT_THE_NEXT = {
 }
 # Size of a zip archive's end-of-central-directory record without its comment.
 _ZIP_END_BYTES = 22
-# Bit of a zip header's flags.
-_ENCRYPTED = 0x1
 # Maximum number of characters of a member's name that are compared with another name.
 _COMPARED_CHARACTERS = 1_000
 _DAMAGED = "truncated or damaged; fetch the file again"
 
-Header = TypeVar("Header", tarfile.TarInfo, zipfile.ZipInfo)
+Open = Callable[[], IO[bytes]]
+Entry = tuple[str, Open | None]
+"""The normalized name of a member, and what opens it; None of a link or a folder."""
 
 
 @contextmanager
@@ -90,9 +85,22 @@ def open_member(path: str | Path, member: str | None = None) -> Iterator[BinaryI
                 f"{path}: an archive: name the member to read, as in {path}#MEMBER"
             )
         name = f"{path}#{member}"
-        find = _zip_member if _is_zip(path) else _tar_member
-        with find(file, path, _safe_name(member, name)) as stream:
-            yield decompressed(stream, member, name)
+        member_name = _safe_name(member, name)
+        entries = _entries(file, path)
+        open_entry = _found(entries, member_name, path)
+        if open_entry is None:
+            raise UserError(
+                f"{path}: refused: its member {member_name!r} is a link or a folder, not a file"
+            )
+        reader = file_of(_member_blocks(open_entry, name))
+        yield decompressed(reader, member, name)
+        # The rest of the archive is checked only if the member was read to its end. A caller who
+        # needed only the first lines does not wait for this.
+        is_read_to_end = not reader.read(1)
+        if is_read_to_end and any(name == member_name for name, _ in entries):
+            raise UserError(
+                f"{path}: refused: it holds the member {member_name!r} more than once"
+            )
 
 
 def member_names(path: str | Path) -> list[str]:
@@ -105,8 +113,8 @@ def member_names(path: str | Path) -> list[str]:
     path = Path(path)
     names = []
     with open_input(path) as file:
-        for name, is_file in _listed(file, path):
-            if is_file:
+        for name, open_entry in _entries(file, path):
+            if open_entry is not None:
                 names.append(name)
             if len(names) > MOST_NAMES:
                 raise UserError(
@@ -114,16 +122,6 @@ def member_names(path: str | Path) -> list[str]:
                     f"{path}#MEMBER"
                 )
     return names
-
-
-def _listed(file: BinaryIO, path: Path) -> Iterator[tuple[str, bool]]:
-    """Yield the normalized name of each member, and whether it is a regular file."""
-    if _is_zip(path):
-        for name, zip_entry in _zip_entries(open_zip(file, path), path):
-            yield name, not zip_entry.is_dir()
-        return
-    for name, tar_entry in _tar_entries(_open_tar(file, path), path):
-        yield name, tar_entry.isreg()
 
 
 def is_archive(path: str | PurePath) -> bool:
@@ -145,8 +143,10 @@ def check_whole(path: Path, name: str) -> None:
     """
     with open_input(path) as file:
         if is_archive(name):
-            check = _check_zip if _is_zip(name) else _check_tar
-            check(file, Path(name))
+            for member, open_entry in _entries(file, Path(name)):
+                if open_entry is not None:
+                    for _ in _member_blocks(open_entry, f"{name}#{member}"):
+                        pass
             return
         compression = compression_of(name)
         if compression is None:
@@ -158,36 +158,6 @@ def check_whole(path: Path, name: str) -> None:
             )
         while content.read(BUFFER_BYTES):
             pass
-
-
-def _check_tar(file: BinaryIO, path: Path) -> None:
-    for _ in _tar_entries(_open_tar(file, path), path):
-        pass
-
-
-def _check_zip(file: BinaryIO, path: Path) -> None:
-    """Read all members of a zip archive, except those in a form that no member is read in."""
-    archive = open_zip(file, path)
-    entries = [entry for _, entry in _zip_entries(archive, path)]
-    compressed_bytes = sum(entry.compress_size for entry in entries)
-    refuse_bomb(compressed_bytes, sum(entry.file_size for entry in entries), str(path))
-    for entry in entries:
-        if not _is_readable(entry):
-            continue
-        with failures_of_file(str(path), _DAMAGED):
-            stream = archive.open(entry)
-        for _ in _member_blocks(stream, f"{path}#{entry.filename}"):
-            pass
-
-
-def _is_zip(name: str | PurePath) -> bool:
-    return str(name).lower().endswith(".zip")
-
-
-def _is_readable(entry: zipfile.ZipInfo) -> bool:
-    """Return whether a member of a zip archive is in a form that zipfile can read."""
-    is_encrypted = bool(entry.flag_bits & _ENCRYPTED)
-    return not is_encrypted and entry.compress_type in _ZIP_METHODS
 
 
 def _leads_out(name: str) -> bool:
@@ -209,23 +179,17 @@ def _safe_name(name: str, where: str) -> str:
     return posixpath.normpath(name)
 
 
-def _found(
-    entries: Iterator[tuple[str, Header]],
-    member: str,
-    path: Path,
-) -> Header:
-    """Return the header of the first member with a name.
-
-    Only the headers up to this member are read from ``entries``.
+def _found(entries: Iterable[Entry], member: str, path: Path) -> Open | None:
+    """Return what opens the first member with a name; no later member is read.
 
     Raises:
         UserError: there is no such member. The message gives the most similar names.
     """
     count = 0
     names: list[str] = []
-    for name, entry in entries:
+    for name, open_entry in entries:
         if name == member:
-            return entry
+            return open_entry
         count += 1
         # Of very many names only MOST_NAMES are kept to search for similar names. Up to as many
         # more are kept if they have the same base name in another folder.
@@ -239,23 +203,24 @@ def _found(
     )
 
 
-def _refuse_another(
-    entries: Iterator[tuple[str, Header]],
-    member: str,
-    path: Path,
-) -> None:
-    """Read the remaining headers, and raise a UserError if one has the name ``member`` again."""
-    if any(name == member for name, _ in entries):
-        raise UserError(
-            f"{path}: refused: it holds the member {member!r} more than once"
-        )
-
-
-def _member_blocks(stream: IO[bytes], name: str) -> Iterator[bytes]:
+def _member_blocks(open_entry: Open, name: str) -> Iterator[bytes]:
     """Yield a member's bytes in blocks; errors of the libraries become UserErrors."""
     with failures_of_file(name, _DAMAGED):
+        stream = open_entry()
         while block := stream.read(BUFFER_BYTES):
             yield block
+
+
+def _entries(file: BinaryIO, path: Path) -> Iterator[Entry]:
+    """Return the members of an archive. ``path`` has the name of the file.
+
+    Raises:
+        UserError: the archive is damaged, or a member must not be in an archive that is not
+            trusted.
+    """
+    if path.suffix.lower() == ".zip":
+        return _zip_entries(file, path)
+    return _tar_entries(file, path)
 
 
 class _TarInfo(tarfile.TarInfo):
@@ -288,17 +253,16 @@ class _TarInfo(tarfile.TarInfo):
         return header
 
 
-def _tar_entries(
-    archive: tarfile.TarFile, path: Path
-) -> Iterator[tuple[str, tarfile.TarInfo]]:
-    """Yield the normalized name and the header of each member of a tar archive.
+def _tar_entries(file: BinaryIO, path: Path) -> Iterator[Entry]:
+    """Yield the members of a tar archive, which is read forwards only.
 
     Once all members have been yielded, the data after the end of the archive are checked as well.
-
-    Raises:
-        UserError: the archive is damaged, or a member must not be in an archive that is not
-            trusted.
     """
+    content = decompressed(file, path.name, str(path))
+    with failures_of_file(str(path), _DAMAGED):
+        archive = tarfile.TarFile.open(
+            fileobj=content, mode="r|", bufsize=BUFFER_BYTES, tarinfo=_TarInfo
+        )
     while True:
         with failures_of_file(str(path), _DAMAGED):
             entry = archive.next()
@@ -317,43 +281,11 @@ def _tar_entries(
             raise UserError(
                 f"{path}: refused: its member {name!r} is a device or a sparse file"
             )
-        yield name, entry
+        open_entry = cast(Open, partial(archive.extractfile, entry))
+        yield name, open_entry if entry.isreg() else None
     while data := archive.fileobj.read(BUFFER_BYTES):
         if data.strip(b"\0"):
             raise UserError(f"{path}: refused: garbage after its end")
-
-
-def _open_tar(file: BinaryIO, path: Path) -> tarfile.TarFile:
-    """Open a tar archive, compressed or not, to read it once. ``path`` has the name of the file."""
-    content = decompressed(file, path.name, str(path))
-    with failures_of_file(str(path), _DAMAGED):
-        return tarfile.TarFile.open(
-            fileobj=content, mode="r|", bufsize=BUFFER_BYTES, tarinfo=_TarInfo
-        )
-
-
-@contextmanager
-def _tar_member(
-    file: BinaryIO,
-    path: Path,
-    member: str,
-) -> Iterator[BinaryIO]:
-    """Yield a stream of the bytes of a member of a tar archive, which is read forwards only."""
-    archive = _open_tar(file, path)
-    entries = _tar_entries(archive, path)
-    entry = _found(entries, member, path)
-    stream = archive.extractfile(entry) if entry.isreg() else None
-    if stream is None:
-        raise UserError(
-            f"{path}: refused: its member {member!r} is a link or a folder, not a file"
-        )
-    reader = file_of(_member_blocks(stream, f"{path}#{member}"))
-    yield reader
-    # The rest of the archive is checked only if the member was read to its end. A caller who needed
-    # only the first lines does not wait for this.
-    is_read_to_end = not reader.read(1)
-    if is_read_to_end:
-        _refuse_another(entries, member, path)
 
 
 def open_zip(file: BinaryIO, path: Path) -> zipfile.ZipFile:
@@ -379,15 +311,13 @@ def open_zip(file: BinaryIO, path: Path) -> zipfile.ZipFile:
     return archive
 
 
-def _zip_entries(
-    archive: zipfile.ZipFile, path: Path
-) -> Iterator[tuple[str, zipfile.ZipInfo]]:
-    """Yield the normalized name and the header of each member of a zip archive.
-
-    Raises:
-        UserError: a member must not be in an archive that is not trusted.
-    """
-    for entry in archive.infolist():
+def _zip_entries(file: BinaryIO, path: Path) -> Iterator[Entry]:
+    """Yield the members of a zip archive."""
+    archive = open_zip(file, path)
+    entries = archive.infolist()
+    compressed_bytes = sum(entry.compress_size for entry in entries)
+    refuse_bomb(compressed_bytes, sum(entry.file_size for entry in entries), str(path))
+    for entry in entries:
         name = _safe_name(entry.filename, str(path))
         # The file type of Unix, which is 0 if the archive was made on another system.
         file_type = stat.S_IFMT(entry.external_attr >> 16)
@@ -395,30 +325,4 @@ def _zip_entries(
             raise UserError(
                 f"{path}: refused: its member {name!r} is a link or a device"
             )
-        yield name, entry
-
-
-@contextmanager
-def _zip_member(
-    file: BinaryIO,
-    path: Path,
-    member: str,
-) -> Iterator[BinaryIO]:
-    """Yield a stream of the bytes of a member of a zip archive."""
-    archive = open_zip(file, path)
-    entries = _zip_entries(archive, path)
-    entry = _found(entries, member, path)
-    _refuse_another(entries, member, path)
-    if entry.is_dir():
-        raise UserError(
-            f"{path}: refused: its member {member!r} is a folder, not a file"
-        )
-    if not _is_readable(entry):
-        raise UserError(
-            f"{path}: its member {member!r} is encrypted, or compressed by another method than "
-            "deflate, bzip2 and LZMA: pack it again"
-        )
-    refuse_bomb(entry.compress_size, entry.file_size, f"{path}#{member}")
-    with failures_of_file(str(path), _DAMAGED):
-        stream = archive.open(entry)
-    yield file_of(_member_blocks(stream, f"{path}#{member}"))
+        yield name, None if entry.is_dir() else partial(archive.open, entry)

@@ -89,7 +89,9 @@ def note_checksums(paths: Iterable[str | Path], results: str | Path | None) -> N
         UserError: a note cannot be written.
     """
     root = None if results is None else Path(results).absolute()
-    for path in _files_to_note(paths):
+    for path in map(Path, paths):
+        if not has_note(path) or not path.is_file():
+            continue
         place = path.absolute()
         name = path.name
         if root is not None and place.is_relative_to(root):
@@ -172,10 +174,3 @@ def has_note(path: Path) -> bool:
     Others have a checksum within, which their readers check.
     """
     return not path.name.endswith(CHECKED_BY_READERS)
-
-
-def _files_to_note(paths: Iterable[str | Path]) -> Iterable[Path]:
-    """Yield the files that exist and that their readers do not check."""
-    for path in map(Path, paths):
-        if has_note(path) and path.is_file():
-            yield path

@@ -8,6 +8,7 @@ therefore shows how the same word reads in each encoding that the bytes allow.
 import re
 import unicodedata
 from codecs import BOM_UTF16_BE, BOM_UTF16_LE, BOM_UTF32_BE, BOM_UTF32_LE
+from collections.abc import Iterable
 
 # The marks of UTF-32 come first, as that of UTF-32LE begins with that of UTF-16LE.
 _MARKS = (
@@ -17,28 +18,28 @@ _MARKS = (
     (BOM_UTF16_BE, "UTF-16"),
 )
 
-# Name for iconv -> name for Python. Of encodings that read a text alike, the first is named.
-_LATIN = {
-    "WINDOWS-1252": "cp1252",
-    "WINDOWS-1250": "cp1250",
-    "ISO-8859-16": "iso8859_16",
-    "ISO-8859-2": "iso8859_2",
-    "ISO-8859-15": "iso8859_15",
-    "WINDOWS-1254": "cp1254",
-    "WINDOWS-1257": "cp1257",
-}
-_OTHER_SCRIPTS = {
-    "GB18030": "gb18030",
-    "BIG5": "big5",
-    "SHIFT_JIS": "shift_jis",
-    "EUC-JP": "euc_jp",
-    "EUC-KR": "euc_kr",
-    "WINDOWS-1251": "cp1251",
-    "KOI8-R": "koi8_r",
-    "WINDOWS-1253": "cp1253",
-    "WINDOWS-1255": "cp1255",
-    "WINDOWS-1256": "cp1256",
-}
+# Both iconv and Python know these names. Of encodings that read a text alike, the first is named.
+_LATIN: tuple[str, ...] = (
+    "WINDOWS-1252",
+    "WINDOWS-1250",
+    "ISO-8859-16",
+    "ISO-8859-2",
+    "ISO-8859-15",
+    "WINDOWS-1254",
+    "WINDOWS-1257",
+)
+_OTHER_SCRIPTS = (
+    "GB18030",
+    "BIG5",
+    "SHIFT_JIS",
+    "EUC-JP",
+    "EUC-KR",
+    "WINDOWS-1251",
+    "KOI8-R",
+    "WINDOWS-1253",
+    "WINDOWS-1255",
+    "WINDOWS-1256",
+)
 # Share of the bytes that are not ASCII, in words that have such bytes. Words of a Latin script have
 # a few such letters; words of other scripts have little else.
 _LEAST_OF_OTHER_SCRIPTS = 0.6
@@ -74,13 +75,21 @@ def encoding_advice(sample: bytes) -> str:
     found = _WORD.findall(sample) or _WITHIN_LONG_WORD.findall(sample)
     words = list(dict.fromkeys(found))[:_MOST_WORDS]
     encodings = _LATIN
-    if _share_of_high_bytes(words) > _LEAST_OF_OTHER_SCRIPTS:
-        encodings = _OTHER_SCRIPTS | _LATIN
+    joined = b"".join(words)
+    if _count_high(joined) > _LEAST_OF_OTHER_SCRIPTS * len(joined):
+        encodings = _OTHER_SCRIPTS + _LATIN
     readings = _readings(sample, encodings)
     if not readings:
         return "no encoding that is known here has such text: is it text?"
-    word = _telling_word(words, readings)
-    spelt = {name: _spelt(word, codec) for name, codec in readings.items()}
+
+    def spellings(word: bytes) -> dict[str, str]:
+        # Without a character that is cut at the end of the word.
+        return {name: word.decode(name, "ignore") for name in readings}
+
+    # The word with the most spellings, of several the longest.
+    spelt = spellings(
+        max(words, key=lambda word: (len({*spellings(word).values()}), len(word)))
+    )
     if len(spelt) == 1:
         ((name, text),) = spelt.items()
         return f"if '{text}' is spelt right: {_command(name)}"
@@ -95,37 +104,32 @@ def _command(encoding: str) -> str:
     return f"iconv -f {encoding} -t UTF-8 OLD > NEW"
 
 
-def _share_of_high_bytes(words: list[bytes]) -> float:
-    """Return the share of bytes that are not ASCII among the bytes of words."""
-    high = 0
-    total = 0
-    for word in words:
-        high += sum(byte >= 0x80 for byte in word)
-        total += len(word)
-    return high / total
+def _count_high(text: bytes) -> int:
+    """Return the number of bytes that are not ASCII."""
+    return sum(byte >= 0x80 for byte in text)
 
 
-def _readings(sample: bytes, encodings: dict[str, str]) -> dict[str, str]:
+def _readings(sample: bytes, encodings: Iterable[str]) -> list[str]:
     """Return the most likely encodings, each of which reads the sample in another way.
 
     The likeliest comes first. An encoding has the number of faults that `_faults` counts in the
     text; those with many more than the best one are left out.
     """
     texts: dict[str, str] = {}
-    for name, codec in encodings.items():
+    for name in encodings:
         try:
-            text = sample.decode(codec)
+            text = sample.decode(name)
         except UnicodeDecodeError:
             continue
         if text not in texts.values():
             texts[name] = text
     faults = {name: _faults(text) for name, text in texts.items()}
     if not faults:
-        return {}
-    most = min(faults.values()) + sum(byte >= 0x80 for byte in sample) // 20
+        return []
+    most = min(faults.values()) + _count_high(sample) // 20
     likely = [name for name in faults if faults[name] <= most]
     likely.sort(key=faults.__getitem__)
-    return {name: encodings[name] for name in likely[:_MOST_READINGS]}
+    return likely[:_MOST_READINGS]
 
 
 def _faults(text: str) -> int:
@@ -139,20 +143,3 @@ def _faults(text: str) -> int:
             count += is_no_text or is_capital_within
         previous = character
     return count
-
-
-def _spelt(word: bytes, codec: str) -> str:
-    """Return a word as an encoding reads it, without a character that is cut at its end."""
-    return word.decode(codec, "ignore")
-
-
-def _telling_word(words: list[bytes], readings: dict[str, str]) -> bytes:
-    """Return the word that has the most spellings in these encodings; of several the longest."""
-    best = words[0]
-    most = (0, 0)
-    for word in words:
-        spellings = {_spelt(word, codec) for codec in readings.values()}
-        if (len(spellings), len(word)) > most:
-            best = word
-            most = (len(spellings), len(word))
-    return best

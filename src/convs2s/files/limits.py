@@ -44,10 +44,10 @@ LARGEST_ZIP_LIST_BYTES = 32 << 20
 """Maximum number of bytes of a zip archive's list of members, enough for 300,000 members."""
 
 LONGEST_SEGMENT = 1 << 20
-"""Maximum number of characters of a segment of an sgm or XML file, which may have several lines."""
+"""Maximum number of characters of a sentence, which may have several lines in its file."""
 
-LARGEST_DOCUMENT = 64 << 20
-"""Maximum number of characters of the segments of a document in WMT's XML."""
+LARGEST_ELEMENT_BYTES = 8 << 20
+"""Maximum number of bytes of a document in WMT's XML, and of a unit of a translation memory."""
 
 MOST_LANGUAGES_SHOWN = 12
 """Maximum number of languages, or of references, of an XML file that a message names."""

@@ -1,1 +1,1 @@
-"""Read checkpoints of other toolkits, and take vocabularies from models of other trainings."""
+"""Fetch published models, read checkpoints of other toolkits, take vocabularies from models."""

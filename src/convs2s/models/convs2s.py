@@ -275,6 +275,7 @@ class ConvS2S(Network):
     """A convolutional encoder and decoder, with attention in the blocks of the decoder."""
 
     attends = True
+    is_recordable = True
 
     encoder: ConvEncoder
     decoder: ConvDecoder

@@ -28,6 +28,13 @@ class Network(nn.Module, ABC):
     attends: ClassVar[bool]
     """Whether the network has attention, which the replacement of unknown words and plots need."""
 
+    is_recordable: ClassVar[bool] = False
+    """Whether features and gradients take the same operations for all batches of the same shape.
+
+    A GPU then replays them as a CUDA graph (``convs2s.training.recorded``). They must neither wait
+    for the device nor read ``lengths``.
+    """
+
     def __init__(self, encoder: nn.Module, decoder: nn.Module) -> None:
         """Join an encoder and a decoder.
 

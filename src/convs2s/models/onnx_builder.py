@@ -99,6 +99,8 @@ class Graph:
         self._aliases: dict[str, str] = {}
         # Name of a place -> what linear maps read there in fp32, from which its scale is found.
         self.quantized: dict[str, Value] = {}
+        # The attention (B, K, m) of each block that has attention, of all networks.
+        self.attentions: list[Value] = []
 
     def op(
         self,

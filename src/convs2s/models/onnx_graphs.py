@@ -543,6 +543,7 @@ def _decode(part: _Part, prefix: str) -> tuple[AnyArray, Value]:
     features = part.project("out_projection", x, output_width, inputs)  # (R, f_out)
     features = part.quantize("output", features)
     graph.output(f"{prefix}features", features, element_type)
+    graph.attentions += attentions
     return first, graph.mean(attentions)
 
 

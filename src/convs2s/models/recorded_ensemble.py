@@ -20,6 +20,7 @@ length with the padding to whole vectors, S target types.
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from typing import Any, TypeVar
 
 import torch
 from torch import Tensor
@@ -49,20 +50,30 @@ Predicted = tuple[Tensor, Tensor | None]
 Shape = tuple[int, ...]
 """What a batch must have in common with the recorded one to use its recording: (B', m', K)."""
 
+_Result = TypeVar("_Result")
+
 
 class Recording:
     """A CUDA graph: operations of a GPU that can be repeated in the same memory."""
 
-    def __init__(self) -> None:
-        self._graph = torch.cuda.CUDAGraph()
+    def __init__(self, pool: Any = None) -> None:
+        """Make an empty recording.
 
-    def record(self, work: Callable[[], Predicted]) -> Predicted:
+        Recordings with the same ``pool``, from ``torch.cuda.graph_pool_handle``, share the memory
+        of what they compute: a replay overwrites the results of the others.
+        """
+        self._graph = torch.cuda.CUDAGraph()
+        self._pool = pool
+
+    def record(self, work: Callable[[], _Result]) -> _Result:
         """Record the operations of ``work`` without running them.
 
         Return the tensors that will hold the results after each ``replay``.
         """
         # In the mode "thread_local", other threads may go on using the GPU during the recording.
-        with torch.cuda.graph(self._graph, capture_error_mode="thread_local"):
+        with torch.cuda.graph(
+            self._graph, self._pool, capture_error_mode="thread_local"
+        ):
             return work()
 
     def replay(self) -> None:

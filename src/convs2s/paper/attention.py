@@ -5,8 +5,6 @@ from dataclasses import asdict
 from itertools import islice
 from pathlib import Path
 
-import torch
-
 from convs2s.config.decoding import DecodingSettings
 from convs2s.decoding.inspection import attention_of
 from convs2s.decoding.translate import LineTranslator
@@ -41,10 +39,8 @@ def example_of(
 ) -> ExampleAttention:
     """Translate a raw sentence, and return the attention weights of each decoder layer.
 
-    ``header`` has the task, model, run and scale. The function sets torch to one CPU thread for the
-    rest of the process.
+    ``header`` has the task, model, run and scale.
     """
-    torch.set_num_threads(1)  # one thread is enough for one sentence
     translator = LineTranslator([model], settings, "cpu")
     (translation,) = translator.translate([sentence])
     attention = translator.attention(translation).as_json()

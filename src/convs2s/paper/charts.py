@@ -14,7 +14,6 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-import vl_convert
 import yaml
 
 from convs2s.files.atomic import atomic_path
@@ -112,6 +111,9 @@ def save_figure(
         "resolve": {"scale": {"color": resolution, "shape": resolution}},
         "config": described("look", font=_FONT, background="white"),
     }
+    # Imported here, because the page of `convs2s attention` draws no chart.
+    import vl_convert
+
     drawn = vl_convert.vegalite_to_svg(figure, vl_version=VEGA_LITE)
     for output in outputs:
         with atomic_path(output) as temporary:

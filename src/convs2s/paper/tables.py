@@ -99,9 +99,20 @@ def table_rows(
             if cell.address.row == number:
                 row_cells[cell.address.column] = cell
         values: dict[str, TableValue] = {}
+        # What ran: the task in place of the paper's text, and the device that was timed.
+        group = row.group or ""
+        system = row.system
+        tasks = dict[str, None]()
+        for cell in row_cells.values():
+            tasks[cell.task] = None
+            if cell.measure in ("seconds_cpu", "seconds_cuda") and cell.entries:
+                device, _, _ = cell.signatures[0].partition(",")
+                system += f"; ours: {device}"
+        if settings.scale.stand_in and printed.group_label == "Task" and tasks:
+            group = f"{', '.join(tasks)} in place of {group}"
         if printed.group_label:
-            values[printed.group_label] = TableValue(row.group or "")
-        values[printed.system_label] = TableValue(row.system)
+            values[printed.group_label] = TableValue(group)
+        values[printed.system_label] = TableValue(system)
         for column in printed.columns:
             values |= _values(settings, row, column, row_cells)
         rows.append(values | _provenance(settings, row, printed.columns, row_cells))

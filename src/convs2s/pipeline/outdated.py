@@ -46,7 +46,7 @@ def change_file(
     output: str,
     params: Mapping[str, object],
     own_files: Iterable[str],
-) -> tuple[Path, bool] | None:
+) -> tuple[Path | None, bool]:
     """Return the change file of a job, and whether the job's outputs are out of date.
 
     ``output`` is the job's first output, ``params`` are the params of its rule, and ``own_files``
@@ -66,7 +66,7 @@ def change_file(
     # Jobs plan, too, but only the run decides what is out of date.
     if is_outdated and RUN not in os.environ:
         _make_newer(file, note_of_origin(output))
-    return (file, is_outdated) if file.is_file() else None
+    return file if file.is_file() else None, is_outdated
 
 
 def keep_changes() -> None:

@@ -6,6 +6,7 @@ must not import libraries that are only installed in the environments of jobs.
 
 import re
 from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain
@@ -13,14 +14,19 @@ from pathlib import Path
 from typing import Any
 
 from convs2s.config.file_reference import parse_file_reference
+from convs2s.config.identity import training_settings
 from convs2s.config.messages import check_known
 from convs2s.config.settings import Settings
 from convs2s.errors import UserError
-from convs2s.layout import Layout
+from convs2s.layout import Layout, TaskFolder
 from convs2s.paper.cells import Cell, cells_of_tables
 from convs2s.paper.failures import failures_of
 from convs2s.paper.ledger import published_file, read_ledger
+from convs2s.pipeline.retrained import say_what_runs_again
 from convs2s.pipeline.sources import has_sources
+
+_SIDES: tuple[str, ...] = ("source", "target")
+_THREAD = ThreadPoolExecutor(1)
 
 LAYERS_FIGURE = "figure2"
 EXAMPLE_FIGURE = "figure3"
@@ -59,11 +65,18 @@ class Plan:
     settings: Settings
     layout: Layout
     logs: str  # the folder of the jobs' logs
-    # Whether a file exists, in this folder or in the storage.
-    exists: Callable[[str], bool]
+    look: Callable[[str], bool]  # tells whether a file exists, here or in the storage
     words: Sequence[str]  # words of the command line, the targets among them
     # Whether another workflow uses this one; its rules may make our inputs.
     is_module: bool = False
+
+    def exists(self, path: str) -> bool:
+        """Return whether a file exists, in this folder or in the storage.
+
+        Snakemake asks for inputs inside an event loop, where its look into a storage refuses to
+        run. So it looks in another thread.
+        """
+        return _THREAD.submit(self.look, path).result()
 
     def check_tasks(self) -> None:
         """Refuse a command line that needs a task whose file is not valid.
@@ -126,8 +139,7 @@ class Plan:
             pairs = task.reference_pairs(split, reference)
         if not self.is_module and not self._is_extracted(name, split, part, pairs):
             task.require_files(lambda path: path in self._fetched or self.exists(path))
-        files = map(self.local_file, chain.from_iterable(pairs))
-        return list(dict.fromkeys(files))
+        return self.local_files(chain.from_iterable(pairs))
 
     def _is_extracted(
         self,
@@ -154,14 +166,33 @@ class Plan:
         folder = Path(self.layout.downloads)
         return {str(folder / path) for path in self.settings.downloads_by_place()}
 
+    def test_text(self, task: str) -> list[str]:
+        """Return the raw text of a task's test sets, source before target."""
+        text = self._text(task)
+        tests = self.settings.tasks[task].corpus.tests
+        return [text.text("raw", test, side) for test in tests for side in _SIDES]
+
     def evaluation_text(self, task: str) -> list[str]:
         """Return the raw text of a task's validation and test sets, source before target."""
-        folder = self.layout.task(task)
-        files = []
-        for name in ("valid", *self.settings.tasks[task].corpus.tests):
-            files.append(folder.text("raw", name, "source"))
-            files.append(folder.text("raw", name, "target"))
-        return files
+        valid = [self._text(task).text("raw", "valid", side) for side in _SIDES]
+        return valid + self.test_text(task)
+
+    def _text(self, task: str) -> TaskFolder:
+        """Return the folder of the task whose text a task uses."""
+        return self.layout.task(self.settings.tasks[task].text_name)
+
+    def references(self, task: str, testset: str) -> list[str]:
+        """Return the raw text of a test set's target and further references."""
+        names = [testset]
+        for number in range(1, self.settings.tasks[task].reference_count(testset)):
+            names.append(f"{testset}.reference{number}")
+        return [self._text(task).text("raw", name, "target") for name in names]
+
+    def example_text(self, task: str, testset: str) -> str | list[str]:
+        """Return the source text with the example that the scale names; none for the paper's."""
+        if self.settings.scale.example_line is None:
+            return []
+        return self._text(task).text("raw", testset, "source")
 
     def removed_text(self, task: str) -> list[str]:
         """Return the text whose lines are removed from a task's training text, if any are."""
@@ -170,13 +201,11 @@ class Plan:
 
     def truecasers(self, task: str) -> list[str]:
         """Return the truecasers of both sides of a truecased task; other tasks have none."""
-        stated = self.settings.tasks[task]
-        if not stated.preparation.truecase:
+        if not self.settings.tasks[task].preparation.truecase:
             return []
-        folder = self.layout.task(stated.text_name)
-        return [folder.truecaser("source"), folder.truecaser("target")]
+        return [self._text(task).truecaser(side) for side in _SIDES]
 
-    def own_files(self, paths: Iterable[str]) -> list[str]:
+    def own_files(self, paths: str | Iterable[str]) -> list[str]:
         """Return those of a rule's inputs that a user provides, because no rule makes them.
 
         In another workflow that uses this one, its rules may make any of them.
@@ -184,18 +213,50 @@ class Plan:
         if self.is_module:
             return []
         own = []
-        for path in paths:
-            if path not in self._fetched and not self._is_result(path):
+        for path in [paths] if isinstance(paths, str) else paths:
+            is_result = Path(path).is_relative_to(self.settings.scale.results_dir)
+            if path not in self._fetched and not is_result:
                 own.append(path)
         return own
 
-    def _is_result(self, path: str) -> bool:
-        return Path(path).is_relative_to(self.settings.scale.results_dir)
+    def local_files(self, references: Iterable[str]) -> list[str]:
+        """Return the paths of files that the configuration names, each once.
 
-    def local_file(self, reference: str) -> str:
-        """Return the path of a file reference; that of a download is below the downloads folder."""
-        file = parse_file_reference(reference)
-        return str(file.path(Path(self.layout.downloads)))
+        That of `https://host/a.tgz#member` is `DOWNLOADS/host/a.tgz`; a user's file is where it is.
+        """
+        folder = Path(self.layout.downloads)
+        files = map(parse_file_reference, references)
+        return list(dict.fromkeys(str(file.path(folder)) for file in files))
+
+    def released_files(self, task: str) -> list[str]:
+        """Return the files with the checkpoint, dictionaries and codes of the key ``released``."""
+        return self.local_files(self.settings.tasks[task].released_references())
+
+    def title_files(self, task: str) -> list[str]:
+        """Return the tables of papers that the key ``titles`` of a task names."""
+        titles = self.settings.tasks[task].titles
+        return self.local_files(titles.files if titles else ())
+
+    def counted_words(self, task: str, suffix: str) -> list[str]:
+        """Return the tables of words from which BPE codes are learned.
+
+        ``suffix`` is empty for codes of both languages, or ``.LANG``.
+        """
+        sides = _SIDES
+        if suffix:
+            sides = (self.settings.tasks[task].side_of(suffix[1:]),)
+        folder = self._text(task).path
+        return [f"{folder}/corpus/words/{side}.tsv.zst" for side in sides]
+
+    def recipe_of(self, task: str, model: str, made: str) -> str:
+        """Return the ``settings.json`` of a model, the recipe of its trainings.
+
+        If finished trainings run again as the recipe has changed, that is printed. ``made`` is the
+        same path with the prefix of a module.
+        """
+        stated = training_settings(self.settings.models[model])
+        say_what_runs_again(f"{task}/{model}", made, stated)
+        return f"{self.layout.task(task).path}/models/{model}/settings.json"
 
     def start_of(self, model: str) -> list[str]:
         """Return the model file that a training starts from; an empty list if there is none."""
@@ -217,7 +278,7 @@ class Plan:
         Raises:
             UserError: the file does not exist, and no rule downloads or trains it.
         """
-        path = self.local_file(reference)
+        (path,) = self.local_files([reference])
         if self.is_module or "://" in reference or self.exists(path):
             return path
         results = re.escape(self.settings.scale.results_dir)
@@ -306,11 +367,11 @@ class Plan:
     @cached_property
     def runs(self) -> list[str]:
         """The folders of the trainings behind tables and figures."""
-        names = [training for cell in self.planned_cells for training in cell.trainings]
-        return [
-            self.layout.task(task).run(model, run)
-            for task, model, run in dict.fromkeys(names)
-        ]
+        folders: dict[str, None] = {}
+        for cell in self.planned_cells:
+            for task, model, run in cell.trainings:
+                folders.setdefault(self.layout.task(task).run(model, run))
+        return list(folders)
 
     def _asks_for(self, target: str) -> bool:
         """Return whether the command line names a target, possibly with the prefix of a module."""
@@ -430,14 +491,14 @@ class Plan:
             names.append(str(listed.n_best))
             baseline.append(self.baseline_list(listed.task, str(listed.testset)))
         testset = str(cell.testset)
-        task = self.settings.tasks[cell.task]
-        text = self.layout.task(task.text_name)
+        text = self._text(cell.task)
+        language = self.settings.tasks[cell.task].languages.source
         files: dict[str, str | list[str]] = {
             "system": self._translations(cell),
             "baseline": baseline,
             "source": text.text("tok", testset, "source"),
             "reference": text.text("tok", testset, "target"),
-            "vocabulary": self.layout.task(cell.task).vocabulary(task.languages.source),
+            "vocabulary": self.layout.task(cell.task).vocabulary(language),
         }
         return files, names
 
@@ -461,8 +522,7 @@ class Plan:
                 translated = cell.task, str(cell.testset)
                 decoded.setdefault(translated, self._translations(cell))
         for (task, testset), translations in sorted(decoded.items()):
-            text = self.layout.task(self.settings.tasks[task].text_name)
-            paths += [translations, text.text("raw", testset, "target")]
+            paths += [translations, self._text(task).text("raw", testset, "target")]
         return self.finished(paths)
 
     def _translations(self, cell: Cell) -> str:
@@ -488,27 +548,32 @@ class Plan:
             files += self.headline_run_files(task, name)
         return files
 
+    def headline_scores(self, task: str, metric: str) -> list[str]:
+        """Return the scores whose mean is a task's headline: those of each test set and run.
+
+        Raises:
+            UserError: the task has another metric.
+        """
+        self.settings.tasks[task].check_metric(metric)
+        return self.headline_files(task, f"{metric}.json")
+
     def dataset_counts(self, name: str) -> list[str]:
         """Return the counts of a task's data, whose notes stand beside its scores.
 
         There are none for a released model. They are also left out if its models exist, but not all
         text that is counted: nothing is prepared or trained again for the counts alone.
         """
-        task = self.settings.tasks[name]
-        if task.released:
+        if self.settings.tasks[name].released:
             return []
         folder = self.layout.task(name)
         counts = folder.dataset_counts
         models = self.headline_run_files(name, "model.safetensors")
         if self.exists(counts) or not any(map(self.exists, models)):
             return [counts]
-        text = self.layout.task(task.text_name)
+        text = self._text(name)
         files = [folder.store_description("train"), folder.store_description("valid")]
-        for side in ("source", "target"):
-            files.append(text.text("clean", "train", side))
-            files += [
-                text.text("raw", part, side) for part in ("valid", *task.corpus.tests)
-            ]
+        files += [text.text("clean", "train", side) for side in _SIDES]
+        files += self.evaluation_text(name)
         return [counts] if all(map(self.exists, files)) else []
 
     def tuned_penalty(

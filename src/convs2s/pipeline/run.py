@@ -71,7 +71,9 @@ def begin_run(settings: Settings) -> None:
                 "of the configuration"
             )
     check_folder()
-    _hold_folder()
+    # Open for reading, too: NFS requires it for a lock.
+    lock = (FOLDER / "run.lock").open("a+")
+    _hold(lock, f"{Path.cwd()}: another snakemake runs here")
     if _waited_for_jobs():
         print(
             "all have ended: the same command starts again", file=sys.stderr, flush=True
@@ -107,18 +109,6 @@ def check_folder() -> None:
             "records there, even if it only plans (-n); ask the folder's owner for access, or copy "
             "the folder and run Snakemake in the copy; `convs2s status` needs no write access"
         ) from None
-
-
-def _hold_folder() -> None:
-    """Lock the working directory for this process until the process ends.
-
-    Raises:
-        UserError: another process holds the lock.
-    """
-    # Open for reading, too: NFS requires it for a lock.
-    _hold(
-        (FOLDER / "run.lock").open("a+"), f"{Path.cwd()}: another snakemake runs here"
-    )
 
 
 def hold_results(results: Path) -> None:

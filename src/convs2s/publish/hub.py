@@ -39,8 +39,9 @@ HUB_FILES = (CARD, "config.json", MODEL_NAME, CODES, *VOCABULARIES.values())
 USE = """
 ## Use
 
-`pip install convs2s`, or its wheel, brings all that this needs. It translates the standard input,
-one sentence a line, in the folder of `model.safetensors`:
+`pip install convs2s`, or its wheel, brings all that a ConvS2S model needs; other networks need
+`convs2s[train]`. It translates the standard input, one sentence a line, in the folder of
+`model.safetensors`:
 
 ```python
 import sys
@@ -73,7 +74,7 @@ def export_hub(
         UserError: the file is not a model, or the folder exists.
     """
     with atomic_folder(folder) as staged:
-        _, description = load_model(model)
+        _, description = load_weights(model)
         shutil.copyfile(model, staged / MODEL_NAME)
         _describe(description, staged)
         head = yaml.safe_dump(_front_matter(model, description, terms), sort_keys=False)
@@ -84,7 +85,8 @@ def export_hub(
 def export_onnx(model: Path, folder: Path) -> None:
     """Write a new folder with the graphs of a model for ONNX Runtime, in fp32.
 
-    The graphs are the encoder, the decoder and the output layer.
+    The graphs are the encoder, the decoder and the output layer. A short program translates by
+    them.
 
     Raises:
         UserError: the file is not a model, the model is not ConvS2S, or the folder exists.
@@ -105,6 +107,8 @@ def export_onnx(model: Path, folder: Path) -> None:
         encoder.save(staged / "encoder.onnx")
         graphs.decoder(weights, "fp32", parts)[0].save(staged / "decoder.onnx")
         listing([weights[0].output()]).save(staged / "output.onnx")
+        example = Path(__file__).with_name("data") / "translate.py.txt"
+        shutil.copyfile(example, staged / "translate.py")
         _describe(description, staged)
 
 
@@ -214,7 +218,7 @@ def pull(
                     )
             # huggingface_hub's own files.
             shutil.rmtree(staged / ".cache", ignore_errors=True)
-        load_model(staged / MODEL_NAME)
+        load_weights(staged / MODEL_NAME)
 
 
 def _git_id(path: Path) -> str:
@@ -233,7 +237,7 @@ def push(folder: Path, repository: str) -> str:
         UserError: the model is missing or damaged, another file is not of this model, or the
             repository does not exist or refuses.
     """
-    _, description = load_model(folder / MODEL_NAME)
+    _, description = load_weights(folder / MODEL_NAME)
     _check_described(description, folder)
     with _hub_client(repository) as hub:
         from huggingface_hub import CommitOperationAdd, CommitOperationDelete

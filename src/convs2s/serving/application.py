@@ -4,6 +4,7 @@ The answer to a refused or failed request is a line of JSON, ``{"error": "..."}`
 """
 
 import asyncio
+import secrets
 import sys
 import time
 import traceback
@@ -11,6 +12,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapp
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, nullcontext
 from functools import partial
+from mimetypes import guess_type
 from typing import TypeVar
 from urllib.parse import urlsplit
 
@@ -23,12 +25,12 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from convs2s.api.translator import OF_A_MODEL, Translator
+from convs2s.api.translator import OF_A_MODEL
 from convs2s.config.decoding import DecodingSettings
 from convs2s.config.messages import validated
 from convs2s.decoding.translate import Translation
 from convs2s.errors import UserError
-from convs2s.pages.render import asset, policy_digest, render_page, script
+from convs2s.pages.render import asset
 from convs2s.serving.batches import Batches
 from convs2s.serving.libretranslate import (
     FORM,
@@ -36,16 +38,19 @@ from convs2s.serving.libretranslate import (
     KEYS,
     DetectRequest,
     LibreTranslateRequest,
-    detected,
+    check_file,
+    frontend_settings,
     read_form,
 )
+from convs2s.serving.models import Models, translate_tokens
+from convs2s.serving.page import server_page
 from convs2s.serving.requests import (
     BusyError,
     CheckedRequest,
     LateError,
     MediaTypeError,
+    ModelError,
     RefusedError,
-    RequestOptions,
     Sentence,
     check_request,
     check_search,
@@ -72,7 +77,8 @@ LARGE_AT_ONCE = 32
 Otherwise as many clients as there are connections could take the memory of as many large requests.
 """
 
-HTML = "text/html; charset=utf-8"
+MOST_FILES = 32
+"""Number of translated documents that are kept until they are fetched. The oldest go first."""
 
 HEADERS = {
     "Cache-Control": "no-store",
@@ -86,26 +92,25 @@ Returned = TypeVar("Returned")
 
 
 def application(
-    translator: Translator,
+    models: Models,
     search: DecodingSettings,
     settings: ServerSettings,
     connections: Collection[object],
 ) -> Starlette:
-    """Return the web application that translates with a model.
+    """Return the web application that translates with models.
 
     ``search`` has the defaults of requests. A request may state other values, within the limits of
     ``settings``. Requests are translated during the application's lifespan. ``connections`` always
     has the connections that are open at the moment.
 
     Raises:
-        UserError: ``search`` exceeds the limits, or needs attention and no model has any.
+        UserError: ``search`` exceeds the limits, or needs attention and a model has none.
     """
     check_search(search, settings)
-    # Translate an empty list, which checks the search settings before the first request comes.
-    translator.translate([], **search.model_dump(exclude=OF_A_MODEL))
-    longest = min(settings.longest_sentence, translator.most_tokens)
-    settings = settings.model_copy(update={"longest_sentence": longest})
-    handlers = _Handlers(translator, search, settings, connections)
+    for translator in models.translators:
+        # Translate an empty list, which checks the search settings before the first request comes.
+        translator.translate([], **search.model_dump(exclude=OF_A_MODEL))
+    handlers = _Handlers(models, search, settings, connections)
     app = Starlette(
         routes=list(map(handlers.route, handlers.answers)),
         lifespan=handlers.translating,
@@ -149,23 +154,24 @@ def _with_one_framing(app: ASGIApp) -> ASGIApp:
 class _Handlers:
     def __init__(
         self,
-        translator: Translator,
+        models: Models,
         search: DecodingSettings,
         settings: ServerSettings,
         connections: Collection[object],
     ) -> None:
-        self._translator = translator
+        self._models = models
         self._search = search
         self._settings = settings
         self._batches = Batches(
-            translator.translate_tokens,
+            translate_tokens,
             search.batch_sentences,
             settings.most_waiting,
             clients=partial(len, connections),
         )
         self._reader = ThreadPoolExecutor(1, "read")
         self._large_requests = asyncio.Semaphore(LARGE_AT_ONCE)
-        self._languages = translator.languages
+        # Name in the address of a translated document -> its content.
+        self._files: dict[str, bytes] = {}
         self._registry = prometheus.CollectorRegistry()
         counter = partial(prometheus.Counter, registry=self._registry)
         self._requests = counter(
@@ -181,19 +187,19 @@ class _Handlers:
             "convs2s_waiting", "Sentences waiting", registry=self._registry
         )
         waiting.set_function(lambda: self._batches.waiting)
-        source = self._languages["source"]
-        target = self._languages["target"]
-        language = {"code": source, "name": source, "targets": [target]}
         # For each path, its constant answer or the function that answers.
         self.answers: dict[str, Response | Handler] = {
-            "/": self._page(),
+            "/": server_page(models, search, settings),
             "/openapi.json": Response(
                 asset("openapi.json"), media_type="application/json"
             ),
-            "/languages": JSONResponse([language]),
+            "/languages": JSONResponse(models.languages()),
+            "/frontend/settings": JSONResponse(frontend_settings(models, settings)),
             "/health": self.health,
             "/metrics": self.metrics,
             "/translate": self.translate,
+            "/translate_file": self.translate_file,
+            "/download_file/{name}": self.download_file,
             "/detect": self.detect,
         }
 
@@ -206,30 +212,6 @@ class _Handlers:
         await asyncio.wait([running])
         self._reader.shutdown(wait=False)
 
-    def _page(self) -> Response:
-        """Return the answer with the server's page and its security policy."""
-        languages = self._languages
-        values = {
-            **self._settings.model_dump(),
-            **self._search.model_dump(),
-            **languages,
-            "title": f"convs2s: {languages['source']} to {languages['target']}",
-            "attention": "checked" if self._translator.attends else "disabled",
-        }
-        style = asset("attention_view.css") + asset("serve.css")
-        program = asset("attention_view.js") + asset("serve.js")
-        page = render_page("serve.html.j2", values, programs=[program], styles=[style])
-        # The page may use its own program and style, and send requests to its own server only.
-        policy = (
-            f"default-src 'none'; script-src '{policy_digest(script(program))}'; "
-            f"style-src '{policy_digest(style)}'; "
-            "img-src data:; connect-src 'self'; base-uri 'none'; form-action 'none'; "
-            "frame-ancestors 'none'"
-        )
-        return Response(
-            page, headers={"Content-Security-Policy": policy}, media_type=HTML
-        )
-
     def route(self, path: str) -> Route:
         """Return the route of a path, which counts its answers and their times in the metrics."""
 
@@ -241,7 +223,7 @@ class _Handlers:
             self._requests.labels(path, response.status_code).inc()
             return response
 
-        takes_body = path in ("/translate", "/detect")
+        takes_body = path in ("/translate", "/translate_file", "/detect")
         return Route(path, counted, methods=["POST" if takes_body else "GET"])
 
     async def _answer(self, request: Request, handler: Response | Handler) -> Response:
@@ -284,13 +266,16 @@ class _Handlers:
             )
 
     async def health(self, _: Request) -> Response:
-        """Answer with the number of waiting sentences, the model and the limits of requests."""
+        """Answer with the number of waiting sentences, the models and the limits of requests."""
         limits = self._settings.model_dump(exclude={"host", "port", "allow_origin"})
+        models = []
+        for translator in self._models.translators:
+            models.append({"name": repr(translator), **translator.languages})
         return JSONResponse(
             {
                 "status": "ok",
                 "waiting": self._batches.waiting,
-                "model": {"name": repr(self._translator), **self._languages},
+                "models": models,
                 "bounds": limits,
             }
         )
@@ -318,32 +303,10 @@ class _Handlers:
         The request is JSON or a form, in this server's format or in that of LibreTranslate.
         """
         (libretranslate_request, checked), size = await self._read(request, self._check)
-        lines, beam, options = checked
-        texts = [text for _, text in lines.sentences]
-        try:
-            async with asyncio.timeout(self._settings.answer_seconds):
-                sentences = await self._prepare(texts, beam, size)
-                translations = await self._await_translations(
-                    request, sentences, options
-                )
-        except TimeoutError:
-            raise BusyError(
-                f"request: not translated within {self._settings.answer_seconds:g} s: send fewer "
-                "sentences at a time, or ask again later"
-            ) from None
-        except RefusedError:
-            # _answer returns it with its own status.
-            raise
-        except UserError as error:
-            # The request has been checked, so this error is the model's, not the client's. Without
-            # this clause, _answer would return it with status 400.
-            print(f"convs2s serve: {error}", file=sys.stderr)
-            return _fault(500, str(error))
-        self._sentences.inc(len(sentences))
-        translations = lines.joined(translations)
+        translations = await self._translated(request, checked, size)
         if libretranslate_request:
             return JSONResponse(
-                libretranslate_request.answer(translations, self._languages["source"])
+                libretranslate_request.answer(translations, checked.source)
             )
         rows = []
         for translation in translations:
@@ -354,10 +317,41 @@ class _Handlers:
             rows.append(row)
         return JSONResponse({"translations": rows})
 
+    async def translate_file(self, request: Request) -> Response:
+        """Answer with the address of a document's translation, in LibreTranslate's format."""
+        check = partial(
+            check_file,
+            settings=self._settings,
+            search=self._search,
+            models=self._models,
+        )
+        (document, suffix, checked), size = await self._read(request, check)
+        translations = await self._translated(request, checked, size)
+        texts = [translation.text for translation in translations]
+        content = await self._apart(size, document.translated, texts)
+        # Whoever knows the name may fetch it.
+        name = secrets.token_urlsafe(16) + suffix
+        self._files[name] = content
+        if len(self._files) > MOST_FILES:
+            del self._files[next(iter(self._files))]
+        return JSONResponse(
+            {"translatedFileUrl": f"{request.base_url}download_file/{name}"}
+        )
+
+    async def download_file(self, request: Request) -> Response:
+        """Answer with a translated document."""
+        name = request.path_params["name"]
+        if name not in self._files:
+            return _fault(404, "no such document, or no longer: translate it again")
+        headers = {"Content-Disposition": f'attachment; filename="{name}"'}
+        kind = guess_type(name)[0] or "application/octet-stream"
+        return Response(self._files[name], headers=headers, media_type=kind)
+
     async def detect(self, request: Request) -> Response:
-        """Answer LibreTranslate's question for the language of a text: the one that is read."""
-        await self._read(request, partial(validated, DetectRequest, where="request"))
-        return JSONResponse([detected(self._languages["source"])])
+        """Answer LibreTranslate's question for the language of a text, of those that are read."""
+        check = partial(validated, DetectRequest, where="request")
+        asked, size = await self._read(request, check)
+        return JSONResponse(await self._apart(size, self._models.detect, asked.text))
 
     async def _read(
         self,
@@ -376,16 +370,21 @@ class _Handlers:
         content_type = headers.get("content-type", FORM if query else "")
         kind = content_type.partition(";")[0].strip().lower()
         # A page of any site can make a browser send forms and plain text to any server. A browser
-        # states one of these headers, so its forms are refused. Before it sends JSON for another
-        # site, a browser asks the server (CORS).
-        is_form = kind in FORMS and not {"origin", "sec-fetch-site"} & set(headers)
+        # states one of these headers, so its forms are refused. Before it sends JSON or a header of
+        # the page's own for another site, a browser asks the server (CORS).
+        is_of_a_browser = {"origin", "sec-fetch-site"} & set(headers)
+        is_of_our_page = "x-requested-with" in headers
+        is_form = kind in FORMS and (is_of_our_page or not is_of_a_browser)
         if kind != "application/json" and not is_form:
             raise MediaTypeError(
                 "request: expected the header Content-Type: application/json"
             )
         settings = self._settings
         # In JSON, a byte of text may be written in six bytes, such as \u0041.
-        most = 6 * settings.longest_text * settings.most_texts + 4096
+        most = 6 * settings.longest_text * settings.most_texts
+        if request.url.path == "/translate_file":
+            most = settings.largest_file
+        most += 4096
         size = int(headers.get("content-length", "0"))
         is_large = size > LARGE_BYTES or "transfer-encoding" in headers
         async with self._large_requests if is_large else nullcontext():
@@ -414,18 +413,10 @@ class _Handlers:
             UserError: the request is not valid, or exceeds a limit.
         """
         libretranslate_request = None
-        if KEYS & fields.keys():
+        if "texts" not in fields and KEYS & fields.keys():
             libretranslate_request = validated(LibreTranslateRequest, fields, "request")
-            fields = libretranslate_request.as_own(
-                self._languages, self._search.most_n_best
-            )
-        checked = check_request(
-            fields, self._settings, self._search, self._languages["source"]
-        )
-        if checked.options["attention"] and not self._translator.attends:
-            raise UserError(
-                "request: attention: no model of this server has attention; leave this key out"
-            )
+            fields = libretranslate_request.as_own(self._search.most_n_best)
+        checked = check_request(fields, self._settings, self._search, self._models)
         return libretranslate_request, checked
 
     async def _apart(
@@ -440,12 +431,39 @@ class _Handlers:
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._reader, partial(function, *arguments))
 
-    async def _prepare(
+    async def _translated(
         self,
-        texts: list[str],
-        beam: int,
+        request: Request,
+        checked: CheckedRequest,
         size: int,
-    ) -> list[Sentence]:
+    ) -> list[Translation]:
+        """Return the translations of the texts of a request of ``size`` bytes.
+
+        Raises:
+            RefusedError: it exceeds a limit or takes too long, or the model has a fault.
+        """
+        try:
+            async with asyncio.timeout(self._settings.answer_seconds):
+                sentences = await self._prepare(checked, size)
+                translations = await self._await_translations(
+                    request, sentences, checked
+                )
+        except TimeoutError:
+            raise BusyError(
+                f"request: not translated within {self._settings.answer_seconds:g} s: send fewer "
+                "sentences at a time, or ask again later"
+            ) from None
+        except RefusedError:
+            # _answer returns it with its own status.
+            raise
+        except UserError as error:
+            # The request has been checked, so this error is the model's, not the client's.
+            print(f"convs2s serve: {error}", file=sys.stderr)
+            raise ModelError(str(error)) from None
+        self._sentences.inc(len(sentences))
+        return checked.lines.joined(translations)
+
+    async def _prepare(self, checked: CheckedRequest, size: int) -> list[Sentence]:
         """Return the sentences of a request of ``size`` bytes with their tokens.
 
         Each is a call of its own, so that the thread reads several large requests in turn.
@@ -455,11 +473,11 @@ class _Handlers:
         """
         total = 0
         sentences = []
-        for text in texts:
-            tokens = await self._apart(size, self._translator.tokens, text)
-            sentence = Sentence(text, tokens, max(1, len(tokens)) * beam)
+        for _, text in checked.lines.sentences:
+            tokens = await self._apart(size, checked.translator.tokens, text)
+            sentence = Sentence(text, tokens, max(1, len(tokens)) * checked.beam)
             total += sentence.work
-            check_work(sentence, total, self._settings)
+            check_work(sentence, total, checked.translator, self._settings)
             sentences.append(sentence)
         return sentences
 
@@ -467,7 +485,7 @@ class _Handlers:
         self,
         request: Request,
         sentences: list[Sentence],
-        options: RequestOptions,
+        checked: CheckedRequest,
     ) -> list[Translation]:
         """Return the translations of a request's sentences.
 
@@ -481,7 +499,9 @@ class _Handlers:
             while (await request.receive())["type"] != "http.disconnect":
                 pass
 
-        translating = asyncio.create_task(self._batches.translate(sentences, options))
+        translating = asyncio.create_task(
+            self._batches.translate(sentences, checked.options)
+        )
         leaving = asyncio.create_task(client_leaves())
         try:
             await asyncio.wait(

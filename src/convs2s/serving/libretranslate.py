@@ -3,24 +3,37 @@
 from collections.abc import Iterable, Mapping, Sequence
 from email.parser import HeaderParser
 from itertools import chain, islice
-from typing import Literal
+from pathlib import Path
+from typing import Literal, NamedTuple
 from urllib.parse import parse_qsl
 
 from pydantic import ConfigDict
 
+from convs2s.config.decoding import DecodingSettings
 from convs2s.config.section import NonNegativeInt, Section
 from convs2s.decoding.translate import Translation
 from convs2s.documents.html import read_html
 from convs2s.documents.passages import Translatable
+from convs2s.documents.read import SERVED, Document, document_of
 from convs2s.errors import UserError, failures_of_file
-from convs2s.serving.requests import Texts
+from convs2s.serving.models import AUTO, Detected, Models, language_name
+from convs2s.serving.requests import (
+    CheckedRequest,
+    Texts,
+    TooLargeError,
+    check_request,
+)
+from convs2s.serving.settings import ServerSettings
 
 KEYS = {"q", "source", "target"}
-"""A request with any of these keys is one of LibreTranslate; this server's own keys differ."""
+"""A request with any of these keys is one of LibreTranslate, unless it has this server's own key
+``texts``."""
 
 FORM = "application/x-www-form-urlencoded"
 MULTIPART = "multipart/form-data"
 FORMS = {FORM, MULTIPART}
+FILE = "file"
+"""The field of a form in parts that is a document; all others are texts."""
 
 MOST_FIELDS = 100
 """Maximum number of fields of a form."""
@@ -28,6 +41,13 @@ MOST_FIELDS = 100
 LONGEST_HEAD = 1024
 """Maximum number of characters of the head of a part of a form, and of the header that names the
 boundary."""
+
+
+class Upload(NamedTuple):
+    """A document in a form."""
+
+    name: str
+    content: bytes
 
 
 class LibreTranslateRequest(Section):
@@ -38,7 +58,7 @@ class LibreTranslateRequest(Section):
 
     # A text or texts; the lines of a text are translated separately.
     q: str | Texts
-    # Language code; ``auto`` means the model's source language, nothing is detected.
+    # Language code; ``auto`` leaves the choice among the models to the text.
     source: str
     # Language code.
     target: str
@@ -47,34 +67,28 @@ class LibreTranslateRequest(Section):
     # Maximum number of further translations of each text.
     alternatives: NonNegativeInt = 0
 
-    def as_own(self, languages: Mapping[str, str], most: int) -> dict[str, object]:
+    def as_own(self, most: int) -> dict[str, object]:
         """Return the fields of the equivalent request in this server's own format.
 
-        Each part of a text is one text. ``languages`` are those of the model, and ``most`` is the
-        largest n-best that it can give.
-
-        Raises:
-            UserError: the model does not translate these languages.
+        Each part of a text is one text. ``most`` is the largest n-best that a search can give.
         """
-        source = languages["source"] if self.source == "auto" else self.source
-        for side, language in {"source": source, "target": self.target}.items():
-            if language != languages[side]:
-                raise UserError(
-                    f"{language[:20]!r} is not supported: expected {languages[side]!r}"
-                )
-        texts = list(chain.from_iterable(parts.texts for parts in self._parts()))
-        return {"texts": texts, "n_best": min(self.alternatives + 1, most)}
+        return {
+            "texts": list(chain.from_iterable(parts.texts for parts in self._parts())),
+            "source": self.source,
+            "target": self.target,
+            "n_best": min(self.alternatives + 1, most),
+        }
 
     def answer(
         self,
         translations: Iterable[Translation],
-        language: str,
+        source: Detected,
     ) -> dict[str, object]:
         """Return the answer in LibreTranslate's format.
 
         ``translations`` are those of the parts of all texts, in the order of ``as_own``. The parts
-        of each text are joined again. If ``q`` is one text, the values are not lists. ``language``
-        is the model's source language.
+        of each text are joined again. If ``q`` is one text, the values are not lists. ``source``
+        is the language that was found.
         """
         remaining = iter(translations)
         hypotheses: list[list[str]] = []  # of each text, the best first
@@ -84,8 +98,8 @@ class LibreTranslateRequest(Section):
         answer: dict[str, list[object]] = {
             "translatedText": [texts[0] for texts in hypotheses]
         }
-        if self.source == "auto":
-            answer["detectedLanguage"] = [detected(language) for _ in hypotheses]
+        if self.source == AUTO:
+            answer["detectedLanguage"] = [source for _ in hypotheses]
         if self.alternatives:
             answer["alternatives"] = [texts[1:] for texts in hypotheses]
         if isinstance(self.q, str):
@@ -107,10 +121,10 @@ class DetectRequest(Section):
 
     q: str | Texts
 
-
-def detected(language: str) -> dict[str, object]:
-    """Return the language that the model reads as if it had been detected, in percent."""
-    return {"confidence": 100.0, "language": language}
+    @property
+    def text(self) -> str:
+        """All texts as one."""
+        return self.q if isinstance(self.q, str) else " ".join(self.q)
 
 
 class _Lines:
@@ -139,12 +153,70 @@ def _joined(text: Translatable, translations: Sequence[Translation]) -> list[str
     return hypotheses
 
 
+def check_file(
+    fields: Mapping[str, object],
+    settings: ServerSettings,
+    search: DecodingSettings,
+    models: Models,
+) -> tuple[Document, str, CheckedRequest]:
+    """Return the document in a form, its suffix, and the request for its translations.
+
+    Raises:
+        UserError: there is none, it cannot be read, or as `check_request`.
+    """
+    upload = fields.get(FILE)
+    if not isinstance(upload, Upload):
+        raise UserError(
+            "request: expected a form with a document, such as curl -F file=@page.html"
+        )
+    path = Path(upload.name)
+    if path.suffix.lower() not in SERVED:
+        raise UserError(
+            f"request: expected a document whose name ends in {', '.join(SERVED)}"
+        )
+    document = document_of(upload.content, path, settings.largest_file)
+    most = settings.longest_text * settings.most_texts
+    size = sum(len(text.encode()) for text in document.texts)
+    if size > most:
+        raise TooLargeError(
+            f"request: a document with {size:,} bytes of text, and {most:,} is the most: split it, "
+            "or run `convs2s translate-document`"
+        )
+    asked: dict[str, object] = {"texts": document.texts}
+    for name in ("source", "target"):
+        if name in fields:
+            asked[name] = fields[name]
+    # Of a document, only all texts together are limited.
+    limits = {"most_texts": settings.most_waiting, "longest_text": most}
+    settings = settings.model_copy(update=limits)
+    return document, path.suffix, check_request(asked, settings, search, models)
+
+
+def frontend_settings(models: Models, settings: ServerSettings) -> dict[str, object]:
+    """Return what LibreTranslate's clients ask for before they show a form."""
+    target = models.translators[0].languages["target"]
+    return {
+        "apiKeys": False,
+        "charLimit": settings.longest_text,
+        "filesTranslation": True,
+        "frontendTimeout": 500,
+        "keyRequired": False,
+        "language": {
+            "source": {"code": AUTO, "name": "Auto Detect"},
+            "target": {"code": target, "name": language_name(target)},
+        },
+        "suggestions": False,
+        "supportedFilesFormat": SERVED,
+    }
+
+
 def read_form(body: bytes, content_type: str) -> dict[str, object]:
     """Return the fields of a form, whose kind is one of ``FORMS``.
 
     Raises:
         UserError: the body is not a form in UTF-8, or has a field twice.
     """
+    pairs: Sequence[tuple[str, str | Upload]]
     with failures_of_file("request", "not a form in UTF-8"):
         if content_type.lower().startswith(MULTIPART):
             pairs = _pairs_of_parts(body, content_type)
@@ -165,7 +237,7 @@ def read_form(body: bytes, content_type: str) -> dict[str, object]:
     return fields
 
 
-def _pairs_of_parts(body: bytes, content_type: str) -> list[tuple[str, str]]:
+def _pairs_of_parts(body: bytes, content_type: str) -> list[tuple[str, str | Upload]]:
     """Return the names and values of a form in parts (RFC 7578).
 
     Starlette reads such forms with another package, and takes invalid UTF-8 for Latin-1. Python's
@@ -179,11 +251,16 @@ def _pairs_of_parts(body: bytes, content_type: str) -> list[tuple[str, str]]:
     _, *parts = (b"\r\n" + body).split(delimiter, MOST_FIELDS + 1)
     if not parts or not parts.pop().startswith(b"--"):
         raise ValueError(f"expected up to {MOST_FIELDS} parts and --{boundary}--")
-    pairs = []
+    pairs: list[tuple[str, str | Upload]] = []
     for part in parts:
-        head, _, value = part.partition(b"\r\n\r\n")
-        name = _parameter(head.decode().strip(), "Content-Disposition", "name")
-        pairs.append((name, value.decode()))
+        raw_head, _, value = part.partition(b"\r\n\r\n")
+        head = raw_head.decode().strip()
+        name = _parameter(head, "Content-Disposition", "name")
+        if name == FILE:
+            file_name = _parameter(head, "Content-Disposition", "filename")
+            pairs.append((name, Upload(file_name, value)))
+        else:
+            pairs.append((name, value.decode()))
     return pairs
 
 

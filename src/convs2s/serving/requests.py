@@ -7,12 +7,13 @@ from typing import Annotated, NamedTuple
 
 from pydantic import Field
 
-from convs2s.api.translator import OF_A_MODEL, check_texts
+from convs2s.api.translator import OF_A_MODEL, Translator, check_texts
 from convs2s.config.decoding import SPLIT_SENTENCES, DecodingSettings
 from convs2s.config.messages import validated
 from convs2s.config.section import PositiveInt, Section
 from convs2s.decoding.split_lines import SplitLines
 from convs2s.errors import UserError, failures_of_file
+from convs2s.serving.models import AUTO, Detected, Models
 from convs2s.serving.settings import ServerSettings
 
 DRAINED_BYTES = 16 << 20
@@ -54,6 +55,12 @@ class TooLargeError(RefusedError):
     status = 413
 
 
+class ModelError(RefusedError):
+    """The model cannot translate, though the request is right."""
+
+    status = 500
+
+
 class BusyError(RefusedError):
     """There is too much to translate at the moment. The client may ask again later."""
 
@@ -61,16 +68,18 @@ class BusyError(RefusedError):
 
 
 RequestOptions = Mapping[str, object]
-"""The keyword arguments of `Translator.translate_tokens` for a request.
+"""The keyword arguments of `convs2s.serving.models.translate_tokens` for a request.
 
 Requests with equal options are translated in the same batch.
 """
 
 
 class CheckedRequest(NamedTuple):
-    """What a request wants translated, and how."""
+    """What a request wants translated, from which language, by which model, and how."""
 
     lines: SplitLines
+    translator: Translator
+    source: Detected
     beam: int
     options: RequestOptions
 
@@ -87,6 +96,10 @@ class OwnRequest(Section):
     """A request in this server's own format."""
 
     texts: Texts  # raw texts, each on one line
+    source: str = AUTO  # language code
+    target: str = (
+        ""  # language code; empty means that of the first model for the source
+    )
     beam: PositiveInt  # hypotheses kept at each step
     n_best: PositiveInt = 1  # number of hypotheses in each translation
     attention: bool = False  # whether each translation has its attention
@@ -153,17 +166,18 @@ def check_request(
     fields: Mapping[str, object],
     settings: ServerSettings,
     search: DecodingSettings,
-    language: str,
+    models: Models,
 ) -> CheckedRequest:
-    """Return the sentences of a request and the options to translate them with.
+    """Return the sentences of a request, and the model and the options to translate them with.
 
     ``fields`` are the keys of the request. ``search`` has the values of other search settings. The
-    texts, which are in ``language``, are split into sentences if both the server and the request
-    allow it; otherwise each text is one sentence.
+    texts are split into sentences if both the server and the request allow it; otherwise each text
+    is one sentence.
 
     Raises:
         TooLargeError: the request exceeds a limit of ``settings``.
-        UserError: the request has unknown keys, or values of another kind or out of bounds.
+        UserError: the request has unknown keys, or values of another kind or out of bounds, or
+            none of the ``models`` translates its languages or has the attention that it wants.
     """
     request = validated(OwnRequest, {"beam": search.beam, **fields}, "request")
     if request.beam > settings.largest_beam:
@@ -192,35 +206,46 @@ def check_request(
             "request: attention: too much text to show it for: send fewer or shorter texts"
         )
     texts = check_texts(request.texts, "request: texts")
+    translator, source = models.choose(request.source, request.target, texts)
+    if request.attention and not translator.attends:
+        raise UserError(
+            "request: attention: the model of these languages has none; leave this key out"
+        )
     splits = settings.split_sentences and request.split_sentences
-    lines = SplitLines(list(enumerate(texts, start=1)), language if splits else None)
+    lines = SplitLines(
+        list(enumerate(texts, start=1)), source["language"] if splits else None
+    )
     if len(lines.sentences) > settings.most_waiting:
         raise TooLargeError(
             f"request: {len(lines.sentences)} sentences, and {settings.most_waiting} is the most: "
             "send them in several requests"
         )
     results = {"n_best": request.n_best, "attention": request.attention}
-    options = search.model_dump(exclude=OF_A_MODEL) | results
-    return CheckedRequest(lines, request.beam, options)
+    by = {"translator": translator}
+    options = search.model_dump(exclude=OF_A_MODEL) | results | by
+    return CheckedRequest(lines, translator, source, request.beam, options)
 
 
 def check_work(
     sentence: Sentence,
     total: int,
+    translator: Translator,
     settings: ServerSettings,
 ) -> None:
     """Check the limits on the search for a sentence.
 
-    ``total`` is the work for all sentences of its request up to this one.
+    ``total`` is the work for all sentences of its request up to this one. ``translator`` has the
+    limit of its model.
 
     Raises:
         TooLargeError: the sentence has too many tokens, or the work is too much.
     """
     tokens = len(sentence.tokens)
-    if tokens > settings.longest_sentence:
+    most = min(settings.longest_sentence, translator.most_tokens)
+    if tokens > most:
         raise TooLargeError(
-            f"request: a sentence of {tokens:,} tokens, and {settings.longest_sentence:,} is the "
-            f"most: split it: {sentence.text[:40]}..."
+            f"request: a sentence of {tokens:,} tokens, and {most:,} is the most: split it: "
+            f"{sentence.text[:40]}..."
         )
     if total > settings.most_work:
         raise TooLargeError(

@@ -1,4 +1,4 @@
-"""The server process: it loads a model, listens at an address, and answers until it is stopped."""
+"""The server process: it loads models, listens at an address, and answers until it is stopped."""
 
 import os
 import resource
@@ -14,8 +14,10 @@ import uvicorn
 from convs2s.api.translator import OF_A_MODEL, Translator
 from convs2s.config.decoding import DecodingSettings
 from convs2s.errors import UserError
+from convs2s.model_file import describe_model
 from convs2s.serving.application import application
 from convs2s.serving.connections import Connection
+from convs2s.serving.models import Models
 from convs2s.serving.settings import ServerSettings, is_loopback
 
 CONNECTIONS_PER_SENTENCE = 2
@@ -48,23 +50,31 @@ def serve(
 ) -> NoReturn:
     """Answer requests until the process gets SIGTERM, SIGINT or SIGHUP; finish the running ones.
 
-    Then the process ends. The address is taken before the model is loaded, so that a port in use is
-    reported at once.
+    Then the process ends. Models for the same languages are an ensemble. The address is taken
+    before they are loaded, so that a port in use is reported at once.
 
     Raises:
         UserError: a file is not a model, or the address cannot be used.
     """
     with listen(settings) as listening:
-        translator = Translator.load(
-            models,
-            device=device,  # type: ignore[arg-type]  # checked by the command's options
-            threads=threads,
-            pretokenized=pretokenized,
-            **search.model_dump(include=OF_A_MODEL),
-        )
+        ensembles: dict[tuple[str, str], list[Path]] = {}
+        for path in models:
+            languages = describe_model(path).languages
+            pair = (languages["source"], languages["target"])
+            ensembles.setdefault(pair, []).append(path)
+        translators = []
+        for paths in ensembles.values():
+            translator = Translator.load(
+                paths,
+                device=device,  # type: ignore[arg-type]  # checked by the command's options
+                threads=threads,
+                pretokenized=pretokenized,
+                **search.model_dump(include=OF_A_MODEL),
+            )
+            translators.append(translator)
         if pretokenized:  # only raw text can be split into sentences
             settings = settings.model_copy(update={"split_sentences": False})
-        server = web_server(translator, search, settings)
+        server = web_server(Models(translators), search, settings)
         host = f"[{settings.host}]" if ":" in settings.host else settings.host
         if not is_loopback(settings.host):
             print(
@@ -74,7 +84,8 @@ def serve(
             )
         address = f"http://{host}:{listening.getsockname()[1]}/"
         print(
-            f"convs2s serve: {translator!r} answers at {address} until Ctrl-C",
+            f"convs2s serve: {', '.join(map(repr, translators))} answers at {address} until "
+            "Ctrl-C",
             file=sys.stderr,
         )
         # After all requests are answered, uvicorn raises again the signal that stopped it. Without
@@ -111,18 +122,18 @@ class Server(uvicorn.Server):
 
 
 def web_server(
-    translator: Translator,
+    models: Models,
     search: DecodingSettings,
     settings: ServerSettings,
 ) -> Server:
-    """Return the server of a model, which does not run yet; its arguments are as in `application`.
+    """Return the server of models, which does not run yet; its arguments are as in `application`.
 
     Raises:
-        UserError: ``search`` and ``settings`` do not fit the model or each other, or this process
+        UserError: ``search`` and ``settings`` do not fit the models or each other, or this process
             may open too few files.
     """
     connections = set[Connection]()
-    app = application(translator, search, settings, connections)
+    app = application(models, search, settings, connections)
     attributes = {
         "head_seconds": settings.request_seconds,
         "most_connections": most_connections(settings.most_waiting),

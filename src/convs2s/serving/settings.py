@@ -24,6 +24,9 @@ class ServerSettings(Section):
     """Maximum size of a text, in bytes of UTF-8."""
     longest_sentence: PositiveInt = 512
     """Maximum number of tokens in a sentence, or that of the model if that is smaller."""
+    largest_file: PositiveInt = 1_000_000
+    """Maximum size of a document, in bytes, also unpacked. Its text may be as long as all texts of
+    a request."""
     most_texts: PositiveInt = 64
     """Maximum number of texts in a request."""
     most_work: PositiveInt = 100_000

@@ -1,33 +1,19 @@
 """Which languages the preparations suit less well, known without loading the tokenizer."""
 
+import re
+
 from convs2s.config.corpus import PREPARATIONS
 
-# Languages without blanks between words: Chinese, Cantonese, Japanese, Thai, Lao, Khmer, Burmese.
-_WITHOUT_BLANKS = {"zh", "yue", "ja", "th", "lo", "km", "my"}
-# Codes of the languages for which sacremoses has a list of abbreviations. They are copied here,
-# because importing sacremoses takes half a second.
-# fmt: off
-_WITH_ABBREVIATIONS = {
-    "as", "bn", "ca", "cs", "de", "el", "en", "es", "et", "fi", "fr", "ga", "gu", "hi", "hu", "is",
-    "it", "kn", "lt", "lv", "ml", "mni", "mr", "nl", "or", "pa", "pl", "pt", "ro", "ru", "sk", "sl",
-    "sv", "ta", "tdt", "te", "yue", "zh",
-}
-# fmt: on
+# Chinese, Cantonese, Japanese, Thai, Lao, Khmer and Burmese have no blanks between words.
+_WITHOUT_BLANKS = re.compile("zh|yue|ja|th|lo|km|my")
+# The languages for which sacremoses has a list of abbreviations. They are copied here, because
+# importing sacremoses takes half a second.
+_WITH_ABBREVIATIONS = re.compile(
+    "as|bn|ca|cs|de|el|en|es|et|fi|fr|ga|gu|hi|hu|is|it|kn|lt|lv|ml|mni|mr|nl|or|pa|pl|pt|ro|ru|sk|"
+    "sl|sv|ta|tdt|te|yue|zh"
+)
 # Languages of India whose signs under and between letters are letters for sacremoses only.
-_WITH_JOINING_SIGNS = {
-    "as",
-    "bn",
-    "gu",
-    "hi",
-    "kn",
-    "ml",
-    "mni",
-    "mr",
-    "or",
-    "pa",
-    "ta",
-    "te",
-}
+_WITH_JOINING_SIGNS = re.compile("as|bn|gu|hi|kn|ml|mni|mr|or|pa|ta|te")
 
 
 def preparation_warning(language: str, preparation: str) -> str | None:
@@ -39,18 +25,18 @@ def preparation_warning(language: str, preparation: str) -> str | None:
     if preparation not in PREPARATIONS or preparation == "none":
         return None
     code = language.partition("_")[0]
-    if code in _WITHOUT_BLANKS:
+    if _WITHOUT_BLANKS.fullmatch(code):
         return (
             f"text in '{language}' has no blanks between words, and no preparation here splits "
             "it: split it yourself and state `preparation: {train: none, test: none}` "
             "(docs/own_language_pair.md)"
         )
-    if code in _WITH_JOINING_SIGNS:
+    if _WITH_JOINING_SIGNS.fullmatch(code):
         return (
             f"'{language}': words are not cut at the signs that join letters, where Moses' "
             "tokenizer cuts them (docs/preparation.md)"
         )
-    if code in _WITH_ABBREVIATIONS:
+    if _WITH_ABBREVIATIONS.fullmatch(code):
         return None
     text = (
         f"'{language}' has no list of abbreviations: the list of English is used "

@@ -1,6 +1,6 @@
 """One update: micro-batches, their summed gradient, clipping, and a step of the optimizer."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -16,10 +16,15 @@ from convs2s.data.vocabulary import PADDING
 from convs2s.devices import tokens_at_a_time
 from convs2s.errors import UserError
 from convs2s.models.kernels.dropout import hide_masks_from_compiler
-from convs2s.models.kernels.logits import block_loss, summed_cross_entropy
+from convs2s.models.kernels.logits import (
+    NONE_IGNORED,
+    block_loss,
+    summed_cross_entropy,
+)
 from convs2s.models.network import Network
+from convs2s.models.recorded_ensemble import Recording
 from convs2s.training.loading import (
-    COMPILED_LENGTHS,
+    GPU_LENGTHS,
     LoadedUpdate,
     LossInputs,
     MicroBatch,
@@ -27,6 +32,7 @@ from convs2s.training.loading import (
     validation_batches,
 )
 from convs2s.training.log import log
+from convs2s.training.recorded import RecordedGradient, fill_up
 from convs2s.training.schedule import Moment, build_optimizer, set_learning_rate
 from convs2s.training.workers import ALONE, Gradients, Workers
 
@@ -84,10 +90,13 @@ class Updater:
         device: str,
         shortlist: Shortlist | None = None,
         workers: Workers = ALONE,
+        recording: Callable[[], Recording] | None = None,
     ) -> None:
         """Move the network to ``device``, build its optimizer, and compile it if so configured.
 
-        ``seed`` is the seed of the dropout masks and of the data order.
+        ``seed`` is the seed of the dropout masks and of the data order. ``recording`` makes empty
+        recordings for the gradients; None: a GPU's, if the network is recordable and there is no
+        shortlist, whose size differs from update to update.
         """
         self.network = network.to(device)
         self.recipe = recipe
@@ -96,17 +105,25 @@ class Updater:
         self.shortlist = shortlist
         self.workers = workers
         self.optimizer = build_optimizer(network, recipe)
-        self._gradients = Gradients(list(network.parameters()), workers)
         self._device_type = torch.device(device).type
+        is_on_gpu = self._device_type == "cuda"
+        is_recordable = network.is_recordable and shortlist is None
+        if recording is None and is_on_gpu and is_recordable:
+            recording = partial(Recording, torch.cuda.graph_pool_handle())
+        is_recorded = recording is not None
+        self._recorded = RecordedGradient(device, recording) if recording else None
+        self._gradients = Gradients(
+            list(network.parameters()), workers, in_place=is_recorded
+        )
         # The most padded tokens of a micro-batch, or None: the same for all workers.
         self.limit = recipe.batch.micro_batch_tokens
-        if self._device_type == "cuda" and self.limit is not None:
+        if is_on_gpu and self.limit is not None:
             self.limit = workers.least(tokens_at_a_time(self.limit, device))
         # The most that fit into this worker's memory; None if it has not run out.
         self.fitting: int | None = None
-        is_compiled_for_gpu = recipe.compile and self._device_type == "cuda"
+        is_compiled_for_gpu = recipe.compile and is_on_gpu
         # Sentences are padded to a multiple of this many tokens.
-        self.multiple = COMPILED_LENGTHS if is_compiled_for_gpu else 1
+        self.multiple = GPU_LENGTHS if is_compiled_for_gpu or is_recorded else 1
         self._output_layer_inputs = self._compute_output_layer_inputs
         self._block_loss = block_loss
         if recipe.compile:
@@ -161,23 +178,35 @@ class Updater:
         loaded = []
         for micro_batch in micro_batches:
             batch = collate(store, micro_batch.rows, multiple=self.multiple)
-            loaded.append((micro_batch, self._inputs(batch, types)))
+            if self._recorded is None:
+                inputs = self._inputs(batch, types)
+            else:
+                inputs = self._inputs(fill_up(batch), types, chooses=False)
+            loaded.append((micro_batch, inputs))
         return loaded
 
-    def _inputs(self, batch: Batch, types: Types | None) -> LossInputs:
+    def _inputs(
+        self, batch: Batch, types: Types | None, *, chooses: bool = True
+    ) -> LossInputs:
         """Return the inputs of the loss of a batch.
 
         With ``types``, the softmax is over these types only, and a target token outside of them
-        counts as ``<unk>``. With None, the softmax is over the whole vocabulary.
+        counts as ``<unk>``. With None, the softmax is over the whole vocabulary. If the loss does
+        not choose the positions without padding, the shapes depend on those of the batch alone.
         """
         tokens = batch.target if types is None else places_of(types, batch.target)
-        # Computed here on the CPU: on a GPU, finding the positions would wait for the device.
-        real = np.flatnonzero(tokens != PADDING)
+        tokens = tokens.reshape(-1)
+        positions = None
+        if chooses:
+            # Computed here on the CPU: on a GPU, finding them would wait for the device.
+            real = np.flatnonzero(tokens != PADDING)
+            positions = self._tensor(real)
+            tokens = tokens[real]
         return LossInputs(
             source=self._tensor(batch.source),
             previous=self._tensor(batch.previous),
-            positions=self._tensor(real),
-            target=self._tensor(tokens.reshape(-1)[real]),
+            positions=positions,
+            target=self._tensor(tokens),
             lengths=torch.from_numpy((batch.source != PADDING).sum(1)),
             types=None if types is None else self._tensor(types),
         )
@@ -248,7 +277,8 @@ class Updater:
             entropy = [self.seed, moment.epoch, moment.batch, *micro_batch.key]
             (seed,) = np.random.SeedSequence(entropy).generate_state(1, np.uint64)
             torch.manual_seed(int(seed))
-            if done == len(pending) - 1:
+            is_replayed = self._recorded is not None and self._recorded.replays(inputs)
+            if done == len(pending) - 1 and not is_replayed:
                 self._gradients.expect_last()
             loss = self._add_gradient(inputs, divisor)
             if loss is None:
@@ -301,17 +331,25 @@ class Updater:
         then be incomplete.
         """
         try:
-            loss = self._loss(inputs, self.recipe.label_smoothing)
-            (loss / divisor).backward()
-            return loss.detach()
+            if self._recorded is not None:
+                return self._recorded.add(self._backward, inputs, divisor)
+            return self._backward(inputs, divisor)
         except (RuntimeError, MemoryError) as error:
             if not is_out_of_memory(error):
                 raise
         # The error refers to frames, and so to their tensors. Python has dropped it only here,
         # after the except block, so only now can their memory be freed.
+        if self._recorded is not None:
+            self._recorded.clear()
         if torch.cuda.is_available():
             torch.cuda.empty_cache()
         return None
+
+    def _backward(self, inputs: LossInputs, divisor: int | Tensor) -> Tensor:
+        """Do the work of ``_add_gradient``, or fail if memory runs out."""
+        loss = self._loss(inputs, self.recipe.label_smoothing)
+        (loss / divisor).backward()
+        return loss.detach()
 
     def _loss(self, inputs: LossInputs, label_smoothing: float) -> Tensor:
         """Return the loss summed over the target tokens, in nats, a scalar on the device.
@@ -324,7 +362,13 @@ class Updater:
         ):
             features, weight, bias = self._output_layer_inputs(inputs)
             return summed_cross_entropy(
-                features, weight, bias, inputs.target, label_smoothing, self._block_loss
+                features,
+                weight,
+                bias,
+                inputs.target,
+                label_smoothing,
+                self._block_loss,
+                PADDING if inputs.positions is None else NONE_IGNORED,
             )
 
     def _compute_output_layer_inputs(
@@ -332,12 +376,13 @@ class Updater:
     ) -> tuple[Tensor, Tensor, Tensor]:
         """Return the inputs (N, f_out), weight (S, f_out) and bias (S,) of the output layer.
 
-        N is the number of target tokens without padding. S is the number of types that the softmax
-        is over: the shortlist, or the whole vocabulary.
+        N is the number of target tokens without padding, unless ``inputs.positions`` is None. S is
+        the number of types that the softmax is over: the shortlist, or the whole vocabulary.
         """
         features = self.network.features(inputs.source, inputs.previous, inputs.lengths)
         features = features.flatten(0, 1)  # (B * n, f_out)
-        features = features.index_select(0, inputs.positions)
+        if inputs.positions is not None:
+            features = features.index_select(0, inputs.positions)
         weight = self.network.output.weight()
         bias: Tensor = self.network.output.bias
         if inputs.types is not None:

@@ -6,7 +6,7 @@ every worker, so every worker makes the same optimizer step.
 
 The gradients are stored in a few contiguous buckets, in about the order in which the backward pass
 finishes them. As soon as a bucket is complete, its sum over the workers is started, while the
-backward pass goes on.
+backward pass goes on. If this is the replay of a CUDA graph, all sums are started after it.
 """
 
 import math
@@ -284,16 +284,26 @@ class Gradients:
     one worker.
     """
 
-    def __init__(self, parameters: Sequence[nn.Parameter], workers: Workers) -> None:
+    def __init__(
+        self,
+        parameters: Sequence[nn.Parameter],
+        workers: Workers,
+        *,
+        in_place: bool = False,
+    ) -> None:
         """Allocate buckets for the gradients, if there are several workers.
 
-        All parameters must have the same dtype and be on the same device.
+        All parameters must have the same dtype and be on the same device. If they are ``in_place``,
+        the gradients of a single worker, too, have the same memory in all updates.
         """
         self._parameters = parameters
         self._workers = workers
-        self._buckets = _make_buckets(self._parameters) if workers.count > 1 else []
+        has_buckets = in_place or workers.count > 1
+        self._buckets = _make_buckets(parameters) if has_buckets else []
         self._exchanges: list[Work] = []
         self._is_last = False
+        if workers.count == 1:
+            return
         for bucket in self._buckets:
             for parameter in bucket.views:
                 parameter.register_post_accumulate_grad_hook(
@@ -301,7 +311,7 @@ class Gradients:
                 )
 
     def clear(self) -> None:
-        """Set all gradients to zero, or to None for a single worker."""
+        """Set all gradients to zero, or to None if there are no buckets."""
         self._exchanges = []
         self.start_over()
 
@@ -314,15 +324,18 @@ class Gradients:
         self._is_last = False
         for parameter in self._parameters:
             parameter.grad = None
-        for bucket in self._buckets[len(self._exchanges) :]:
-            bucket.flat.zero_()
+        buckets = self._buckets[len(self._exchanges) :]
+        for bucket in buckets:
             bucket.missing = len(bucket.views)
             bucket.attach()
+        if buckets:
+            torch._foreach_zero_([bucket.flat for bucket in buckets])
 
     def expect_last(self) -> None:
         """Declare that the next backward pass is the last one of this worker.
 
-        Each gradient that this pass finishes is complete, so its bucket may be exchanged.
+        Each gradient that this pass finishes is complete, so its bucket may be exchanged. Do not
+        call this for a pass that is replayed, of which Python sees nothing.
         """
         self._is_last = True
 
@@ -346,6 +359,8 @@ class Gradients:
 
         Every worker then has the same bytes.
         """
+        if self._workers.count == 1:
+            return
         for bucket in self._buckets[len(self._exchanges) :]:
             self._exchanges.append(self._workers.start_sum(bucket.flat))
         for exchange in self._exchanges:

@@ -34,9 +34,9 @@ from tests.faults.campaign.writing import (
     add_further_inputs,
     perform_when_told,
 )
-from tests.support.downloads import BODY, OTHER
+from tests.faults.downloads import BODY, OTHER
+from tests.faults.loopback import LoopbackServer, Served
 from tests.support.hub import Hub
-from tests.support.loopback import LoopbackServer, Served
 
 TRIALS = 1000
 MOST_SECONDS = 120.0

@@ -26,7 +26,7 @@ from convs2s.paper.ledger import published_file, read_ledger
 from convs2s.paper.results import write_ledger
 from convs2s.pipeline.job import job
 from tests.faults.campaign.samples import stand_in
-from tests.support.downloads import OTHER
+from tests.faults.downloads import OTHER
 
 for late in (
     "interop.fairseq",

@@ -24,12 +24,12 @@ from convs2s.layout import TaskFolder
 from convs2s.paper.cells import cells
 from tests.faults.campaign.commands import COMMANDS, TABLE, Place, perform, scored_cells
 from tests.faults.campaign.samples import ROOT
+from tests.faults.downloads import BODY, OTHER
+from tests.faults.loopback import LoopbackServer, Served
 from tests.support import own_pair, tiny
 from tests.support.cells import bleu, write
 from tests.support.checkout import Checkout, check_out
-from tests.support.downloads import BODY, OTHER
 from tests.support.golden import DATA
-from tests.support.loopback import LoopbackServer, Served
 from tests.support.tiny_results import write_results
 
 TRIALS = 200

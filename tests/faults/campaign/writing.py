@@ -192,6 +192,7 @@ TAKES_WHAT_IS_THERE = {"published"}
 PRINTS = "only prints, in the way of `card` and `tokenize`, which are tried"
 LEFT_OUT = {
     "serve": "writes no file; tests/faults/test_server_requests.py tries its streams",
+    "get": "downloads and converts as `download` and `import fairseq` do, which are tried",
     "push": "writes to the Hub alone, in one commit",
     "kernels": "measures for seconds; what it keeps is written as `results` writes",
     **dict.fromkeys(

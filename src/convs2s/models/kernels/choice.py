@@ -12,12 +12,10 @@ way to measure may choose another kernel, which rounds differently and makes oth
 
 import json
 import math
-import os
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from pathlib import Path
 from timeit import timeit
 from typing import Literal
 
@@ -25,8 +23,9 @@ import torch
 from pydantic import TypeAdapter
 from torch import nn
 
-from convs2s.errors import UserError, failures_of_file
+from convs2s.errors import failures_of_file
 from convs2s.files.atomic import writing
+from convs2s.files.cache import cache_folder
 from convs2s.files.locks import wait_for_lock
 from convs2s.files.text import read_json, write_json
 from convs2s.manifest import processor
@@ -111,7 +110,7 @@ def _kept_rates(
     machine = [processor(), torch.__version__, torch.get_num_threads()]
     measured_as = "training and bf16" if with_bf16 else "training"
     key = json.dumps([*machine, measured_as, *shapes])
-    folder = _cache_folder()
+    folder = cache_folder()
     path = folder / "kernels.json"
     with writing(path):
         folder.mkdir(parents=True, exist_ok=True)
@@ -131,20 +130,6 @@ def _kept_rates(
             rates = training_rates(products, with_bf16=with_bf16)
             write_json(path, {**measured, key: rates})
     return rates
-
-
-def _cache_folder() -> Path:
-    """Return the user's cache folder for this program, which may not exist yet."""
-    stated = os.environ.get("XDG_CACHE_HOME")
-    if stated:
-        return Path(stated) / "convs2s"
-    try:
-        return Path.home() / ".cache" / "convs2s"
-    except RuntimeError:  # The user has no home folder, as in some containers.
-        raise UserError(
-            "there is no folder to keep measurements in, as the user has no home folder: set the "
-            "environment variable XDG_CACHE_HOME"
-        ) from None
 
 
 def candidates(*, with_bf16: bool) -> list[Kernel | Literal["bf16"]]:

@@ -31,7 +31,10 @@ takes larger blocks than a CPU: it would finish small ones faster than they can 
 LEAST_ROWS = 1024
 """Minimum number of rows in a block. Each block adds once to the whole gradient of the weight."""
 
-BlockLoss = Callable[[Tensor, Tensor, float, torch.dtype], tuple[Tensor, Tensor]]
+NONE_IGNORED = -100
+"""The ``ignore_index`` with which every row counts: torch's own default."""
+
+BlockLoss = Callable[[Tensor, Tensor, float, torch.dtype, int], tuple[Tensor, Tensor]]
 """``block_loss``, or its compiled form."""
 
 
@@ -47,6 +50,7 @@ class _SummedCrossEntropy(torch.autograd.Function):
         target: Tensor,
         smoothing: float,
         loss_of: BlockLoss,
+        ignore_index: int,
     ) -> Tensor:
         """Return the loss of ``summed_cross_entropy``, and keep its gradients for ``backward``."""
         d_features = torch.empty_like(features)
@@ -62,7 +66,7 @@ class _SummedCrossEntropy(torch.autograd.Function):
             with torch.enable_grad():
                 logits = linear(x, matrix, offset)  # (r, V)
             loss, d_logits = loss_of(
-                logits.detach(), target[rows], smoothing, bias.dtype
+                logits.detach(), target[rows], smoothing, bias.dtype, ignore_index
             )
             d_x, d_matrix, d_offset = torch.autograd.grad(
                 logits, (x, matrix, offset), d_logits
@@ -83,7 +87,7 @@ class _SummedCrossEntropy(torch.autograd.Function):
         scaled = []
         for gradient in ctx.gradients:
             scaled.append(gradient.mul_(factor.to(gradient.dtype)))
-        return *scaled, None, None, None
+        return *scaled, None, None, None, None
 
 
 def _loss_alone(
@@ -92,6 +96,7 @@ def _loss_alone(
     bias: Tensor,
     target: Tensor,
     smoothing: float,
+    ignore_index: int,
 ) -> Tensor:
     """Return the loss of ``summed_cross_entropy`` without computing gradients."""
     total = torch.zeros((), dtype=torch.float64, device=features.device)
@@ -103,7 +108,11 @@ def _loss_alone(
         logits = linear(features[rows], matrix, offset)  # (r, V)
         logits = logits.to(bias.dtype)
         total += functional.cross_entropy(
-            logits, target[rows], reduction="sum", label_smoothing=smoothing
+            logits,
+            target[rows],
+            reduction="sum",
+            label_smoothing=smoothing,
+            ignore_index=ignore_index,
         )
         del logits  # Free the memory of this block before the next block needs its own.
     return total.to(bias.dtype)
@@ -130,11 +139,13 @@ def block_loss(
     target: Tensor,
     smoothing: float,
     precision: torch.dtype,
+    ignore_index: int = NONE_IGNORED,
 ) -> tuple[Tensor, Tensor]:
     """Return the summed loss of a block's logits (r, V), and its gradient (r, V).
 
     ``target`` (r,) are the indices of the correct types. The gradient is the softmax minus the
-    smoothed distribution of the target. The normalizers are computed in ``precision``.
+    smoothed distribution of the target, or zero where the target is ``ignore_index``. The
+    normalizers are computed in ``precision``.
     """
     shares = torch.softmax(logits, 1)
     types = logits.shape[1]
@@ -145,15 +156,20 @@ def block_loss(
     # softmax of that logit. A CPU finds both with vector instructions.
     largest = logits.amax(1).to(precision)  # (r,)
     share = shares.amax(1).to(precision)  # (r,)
-    normalizer = largest - share.log()  # (r,)
+    counts = target != ignore_index  # (r,)
+    normalizer = (largest - share.log()) * counts  # (r,)
     loss = normalizer.sum(dtype=torch.float64)
-    true_logits = logits.view(-1)[truth]  # (r,)
+    true_logits = logits.view(-1)[truth] * counts  # (r,)
     loss -= (1.0 - smoothing) * true_logits.sum(dtype=torch.float64)
     if smoothing:
-        row_sums = logits.sum(1)  # (r,)
+        row_sums = logits.sum(1) * counts  # (r,)
         loss -= smoothing / types * row_sums.sum(dtype=torch.float64)
         shares -= smoothing / types
     shares.view(-1)[truth] -= 1.0 - smoothing
+    if (
+        ignore_index != NONE_IGNORED
+    ):  # Or else this would read and write the block for nothing.
+        shares *= counts.unsqueeze(1)
     return loss, shares
 
 
@@ -164,6 +180,7 @@ def summed_cross_entropy(
     target: Tensor,
     smoothing: float = 0.0,
     loss_of: BlockLoss = block_loss,
+    ignore_index: int = NONE_IGNORED,
 ) -> Tensor:
     """Return the cross-entropy of a softmax layer, summed over its N inputs, in nats.
 
@@ -171,12 +188,13 @@ def summed_cross_entropy(
     ``target`` (N,) are the correct types. The matrix products are computed in the precision of
     autocast, or of the features without autocast. ``smoothing`` is the share of the target's
     probability that is spread evenly over all types (the paper does not smooth, section 4.2).
+    Inputs whose target is ``ignore_index`` do not count, as in torch's cross-entropy.
     """
     features = in_autocast(features)
     with torch.autocast(features.device.type, enabled=False):
         if not torch.is_grad_enabled():
-            return _loss_alone(features, weight, bias, target, smoothing)
+            return _loss_alone(features, weight, bias, target, smoothing, ignore_index)
         loss: Tensor = _SummedCrossEntropy.apply(  # type: ignore[no-untyped-call]
-            features, weight, bias, target, smoothing, loss_of
+            features, weight, bias, target, smoothing, loss_of, ignore_index
         )
     return loss

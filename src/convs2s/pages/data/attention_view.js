@@ -1,9 +1,18 @@
 let attentionViews = 0;
 
+// What the tokenizer writes in place of some characters.
+const ESCAPED = { "&apos;": "'", "&quot;": '"', "&#124;": "|", "&#91;": "[", "&#93;": "]", "&lt;": "<", "&gt;": ">", "&amp;": "&" };
+
+// Return a token as a reader writes it: without the marks of BPE and of the tokenizer.
+function plainToken(token) {
+  const unmarked = token.replace(/^@(\S)@$/, "$1").replace(/@@$/, "");
+  return unmarked.replace(/&(?:apos|quot|#124|#91|#93|lt|gt|amp);/g, found => ESCAPED[found]);
+}
+
 // Show an attention map in an element of a page.
 // A target token that is pointed at or focused shows where it looks; a source token shows which target
 // tokens look at it. Until then, the first target token is shown.
-// A click keeps a token shown. Arrow keys move from token to token, and Escape releases the token.
+// Tokens are shown as text until the view is asked for those of the model. A click keeps a token shown. Arrow keys move from token to token, and Escape releases the token.
 function showAttention(view, map) {
   const NAMED = 4; // number of tokens that the line below the tokens names
   const ASKED = "Point at a token, or go to it by Tab and arrow keys.";
@@ -18,6 +27,8 @@ function showAttention(view, map) {
     element.append(...inner);
     return element;
   };
+  const raw = make("input", { type: "checkbox" });
+  raw.addEventListener("change", label);
   const output = make("output", { "aria-live": "polite" });
   const table = make("table");
   const [source, target] = [row("source", "Source"), row("target", "Translation")];
@@ -26,7 +37,17 @@ function showAttention(view, map) {
   view.replaceChildren(choice(), source.box, target.box, output, make("details", {},
     make("summary", {}, "All weights as a table"),
     make("div", { class: "scrolls", tabindex: "0", role: "region", "aria-label": "All weights" }, table)));
-  choose(mean);
+  label();
+
+  function label() {
+    for (const [side, { tokens }] of Object.entries({ source, target })) {
+      tokens.forEach((token, i) => {
+        token.textContent = raw.checked ? map[side][i] : plainToken(map[side][i]);
+        token.classList.toggle("part", map[side][i].endsWith("@@"));
+      });
+    }
+    choose(weights);
+  }
 
   function choice() {
     attentionViews += 1;
@@ -38,11 +59,11 @@ function showAttention(view, map) {
       return make("label", {}, input, ` ${text}`);
     };
     return make("fieldset", {}, make("legend", {}, "Decoder layer"), radio("mean of all", "mean", mean),
-      ...map.weights.map((layer, i) => radio(String(i + 1), String(i), layer)));
+      ...map.weights.map((layer, i) => radio(String(i + 1), String(i), layer)), make("label", {}, raw, " the model's tokens"));
   }
 
   function row(side, name) {
-    const tokens = map[side].map(text => make("button", { type: "button", class: "token" }, text));
+    const tokens = map[side].map(() => make("button", { type: "button", class: "token" }));
     tokens.forEach((token, i) => {
       token.addEventListener("pointerenter", () => show(token));
       token.addEventListener("pointerleave", () => show(kept));
@@ -79,8 +100,8 @@ function showAttention(view, map) {
     weights = found;
     show(kept);
     table.replaceChildren(
-      make("tr", {}, make("td"), ...map.source.map(token => make("th", { scope: "col" }, token))),
-      ...map.target.map((token, n) => make("tr", {}, make("th", { scope: "row" }, token), ...weights[n].map(cell))));
+      make("tr", {}, make("td"), ...source.tokens.map(token => make("th", { scope: "col" }, token.textContent))),
+      ...target.tokens.map((token, n) => make("tr", {}, make("th", { scope: "row" }, token.textContent), ...weights[n].map(cell))));
   }
 
   function cell(weight) {

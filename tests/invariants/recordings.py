@@ -8,7 +8,7 @@ from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
-from convs2s.models.recorded_ensemble import Predicted, Recording
+from convs2s.models.recorded_ensemble import Recording
 
 WAITING = {"aten::_local_scalar_dense", "aten::nonzero", "aten::masked_select"}
 """Operations whose result Python must know, which nothing that is recorded can wait for."""
@@ -45,8 +45,8 @@ class CpuRecording(Recording):
     def __init__(self) -> None:
         self.replays = 0
 
-    def record(self, work: Callable[[], Predicted]) -> Predicted:
-        with Operations() as self._operations:
+    def record(self, work: Callable[[], Any]) -> Any:
+        with torch.random.fork_rng(devices=[]), Operations() as self._operations:
             found = work()
         for whole, before in self._operations.before.values():
             whole.copy_(before)  # it is noted, and not done
@@ -54,6 +54,7 @@ class CpuRecording(Recording):
             one.fill_(torch.nan)
         return found
 
+    @torch.no_grad()
     def replay(self) -> None:
         self.replays += 1
         for function, args, kwargs, result in self._operations.calls:
@@ -61,3 +62,17 @@ class CpuRecording(Recording):
             for old, new in zip(tensors(result), tensors(again), strict=True):
                 if old.data_ptr() != new.data_ptr():
                     old.copy_(new)
+
+
+class Again(Recording):
+    """Does the whole work again in place of a replay."""
+
+    def __init__(self) -> None:
+        self.loss = torch.zeros((), dtype=torch.float64)
+
+    def record(self, work: Callable[[], Any]) -> Any:
+        self.work = work
+        return self.loss
+
+    def replay(self) -> None:
+        self.loss.copy_(self.work())

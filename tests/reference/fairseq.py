@@ -19,9 +19,6 @@ from convs2s.models.convs2s import ConvS2S
 from convs2s.models.kernels.logits import summed_cross_entropy
 from tests.support.networks import convs2s, options
 
-PERPLEXITY = 14.98
-"""Of its Multi30k model after eight epochs, without the six longest pairs; 15.44 with them."""
-
 LAYERS = ((32, 3), (32, 3), (24, 1))
 ARCHITECTURE = convs2s(
     LAYERS,

@@ -29,23 +29,6 @@ def script(rule: str) -> str | None:
     return stated and stated[1]
 
 
-def command(rule: str) -> str | None:
-    """Return the command of ``python -m convs2s`` in a rule's shell, if there is one."""
-    stated = re.search(r"python -m convs2s (\w+)", rule)
-    return stated and stated[1]
-
-
-def is_job(rule: str) -> bool:
-    """Return whether a rule runs something, and is not a name for the files of others."""
-    return bool(re.search(r"^ +(?:script|shell|run):", rule, re.MULTILINE))
-
-
-def path_of(rule: str, section: str) -> str | None:
-    """Return the one path of a rule's log or benchmark, if it states one."""
-    stated = re.search(rf'^ +{section}:\n +"([^"]+)",?$', rule, re.MULTILINE)
-    return stated and stated[1]
-
-
 def label(rule: str) -> str:
     """Return what a message calls a rule: its name."""
     stated = re.match(r" *(?:use rule \w+ as|rule|checkpoint) (\w+)", rule)

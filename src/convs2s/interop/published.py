@@ -1,0 +1,72 @@
+"""Fetch published models by their names; fairseq's become model files of this package."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from convs2s.config.corpus import PreparationRecipes
+from convs2s.config.file_reference import local_path
+from convs2s.config.messages import validated
+from convs2s.config.published import PublishedModel
+from convs2s.config.section import Section
+from convs2s.config.yaml_file import read_yaml
+from convs2s.download.download import download_file
+from convs2s.files.cache import cache_folder
+
+REGISTRY = Path(__file__).with_name("data") / "models_published.yaml"
+
+
+class _Registry(Section):
+    models: dict[str, PublishedModel]
+
+
+def published_models() -> dict[str, PublishedModel]:
+    """Return the models of config/models_published.yaml by their names."""
+    name = "config/models_published.yaml"
+    stated = {"models": read_yaml(REGISTRY, name)}
+    return validated(_Registry, stated, name).models
+
+
+def file_of(model: PublishedModel) -> Path:
+    """Return where the model file is once it has been fetched: in the user's cache folder."""
+    path = local_path(model.url, cache_folder() / "models")
+    return path.with_name(f"{path.name}.safetensors") if model.fairseq else path
+
+
+def get_model(model: PublishedModel, mirrors: Sequence[str] = ()) -> Path:
+    """Fetch a model unless it is there, convert it if it is fairseq's, and return its file.
+
+    ``mirrors`` are asked before the model's own address, as by `download_file`. If the SHA-256 is
+    not known, that of the first download is recorded beside the file. The archive of a converted
+    model is removed.
+
+    Raises:
+        UserError: no source has the file, or fairseq's is not the model that it should be.
+    """
+    file = file_of(model)
+    if file.is_file():
+        return file
+    download = local_path(model.url, cache_folder() / "models")
+    if model.fairseq is not None:
+        # Imported before anything is fetched, because it needs torch.
+        from convs2s.interop.fairseq import import_released
+    download_file(
+        model.url,
+        download,
+        mirrors=mirrors,
+        sha256=model.sha256,
+        md5=model.md5,
+        size=model.bytes,
+    )
+    if model.fairseq is None:
+        return file
+    members = model.fairseq.model_dump(exclude_none=True)
+    import_released(
+        references={key: f"{model.url}#{name}" for key, name in members.items()},
+        files={model.url: download},
+        output=file,
+        task=model.tasks[0],
+        languages=model.languages.model_dump(),
+        preparation=PreparationRecipes().test,
+    )
+    download.unlink()
+    return file

@@ -1,0 +1,50 @@
+"""Read a sentence and its translation with a ConvS2S network by ONNX Runtime, for the attention.
+
+Shapes: n target length, m source length.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from convs2s.data.vocabulary import END
+from convs2s.models.onnx_graphs import Weights, decoder, encoder
+from convs2s.models.steps import Numbers
+
+
+class AttentionReader:
+    """A network in fp32 that is forced to a given target, one token at a time."""
+
+    def __init__(self, network: Weights) -> None:
+        """Build the graphs of the network. This takes its weights.
+
+        Raises:
+            ValueError: weights are not those of the architecture.
+        """
+        encoding, self._parts = encoder([network], "fp32")
+        step, self._states = decoder([network], "fp32", self._parts)
+        self._layers = []
+        for number, attention in enumerate(step.attentions):
+            self._layers.append(f"attention{number}")
+            step.output(f"attention{number}", attention)
+        self._encoder = encoding.session()
+        self._decoder = step.session()
+
+    def read(self, source: Sequence[int], target: Sequence[int]) -> Numbers:
+        """Return the attention (layers, n, m) of each layer.
+
+        ``source`` and ``target`` are m and n indices, ``</s>`` last.
+        """
+        names = ["words", *self._parts]
+        encoded = self._encoder.run(names, {"source": np.array([source])})
+        given = dict(zip(names, encoded, strict=True))
+        given["rows"] = np.zeros(1, np.int64)
+        given["0.state"] = self._states["0.state"][None]
+        steps = []
+        for position, token in enumerate([END, *target[:-1]]):
+            given["previous"] = np.array([[token]])
+            given["position"] = np.array(position)
+            outputs = ["0.state.next", *self._layers]
+            given["0.state"], *layers = self._decoder.run(outputs, given)
+            steps.append(np.concatenate(layers))  # (layers, 1, m)
+        return np.concatenate(steps, axis=1)

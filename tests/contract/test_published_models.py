@@ -1,0 +1,107 @@
+"""Models that are fetched by name: `convs2s get`, and the names in place of model files."""
+
+import io
+import sys
+from pathlib import Path
+
+import pytest
+
+from convs2s.cli.options import model_files
+from convs2s.config.corpus import PreparationRecipes
+from convs2s.config.file_reference import parse_file_reference
+from convs2s.config.settings import Settings
+from convs2s.files.checksums import sha256
+from convs2s.interop import published
+from convs2s.interop.published import file_of, get_model, published_models
+from convs2s.model_file import describe_model
+from published_models import entry as released
+from tests.conftest import Terminal
+from tests.support.refusals import refusal
+
+NAME = "wmt14_en_fr"
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    return tmp_path / "cache/convs2s"
+
+
+def test_the_registry_says_of_a_file_what_tasks_and_downloads_say(
+    settings: Settings,
+) -> None:
+    for name, model in published_models().items():
+        assert model.fairseq is not None
+        members = model.fairseq.model_dump()
+        task = settings.tasks[f"{name}_released"]
+        assert task.released is not None
+        for key, reference in task.released.model_dump().items():
+            parsed = parse_file_reference(reference)
+            assert (parsed.location, parsed.member) == (model.url, members[key])
+        listed = settings.downloads[model.url].model_dump()
+        assert model.model_dump(include=set(listed)) == listed
+        assert model.languages == task.languages
+        assert task.preparation.test == PreparationRecipes().test
+        assert set(model.tasks) <= settings.tasks.keys()
+
+
+@pytest.mark.parametrize("name", published_models())
+def test_a_model_of_fairseqs_is_converted_and_takes_its_name(
+    run: Terminal, mirror: Path, cache: Path, name: str
+) -> None:
+    (file,) = run("get", name, "--mirror", mirror).splitlines()
+    description = describe_model(Path(file))
+    assert description.task == name
+    assert description.training["imported_from"] == "fairseq"
+    # The archive is gone, and its checksum is kept for the next time.
+    kept = {path.name for path in cache.rglob("*") if path.is_file()}
+    assert {Path(file).name, f"{Path(file).stem}.sha256"} <= kept
+    assert Path(file).stem not in kept
+    asked = ["--quiet", "--minimum-length=2"]
+    by_name = run("translate", name, *asked, text=b"the red house\n")
+    assert by_name.split()
+    assert by_name == run("translate", file, *asked, text=b"the red house\n")
+
+
+def test_a_release_of_this_project_is_checked_and_used_as_it_is(
+    model: Path, tmp_path: Path
+) -> None:
+    entry = released("https://example.org/v1", model)
+    assert entry.sha256 == sha256(model)
+    assert entry.tasks == ("tiny",)
+    place = tmp_path / "mirror/example.org/v1/model.safetensors"
+    place.parent.mkdir(parents=True)
+    place.write_bytes(model.read_bytes())
+    found = get_model(entry, [str(tmp_path / "mirror")])
+    assert found == file_of(entry)
+    assert found.read_bytes() == model.read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("typed", "said"),
+    [
+        (f"translate {NAME}", f"{NAME}: not on this machine yet: fetch it by `convs2s"),
+        ("get wmt14_en_it", "get: unknown published model 'wmt14_en_it'; did you mean"),
+        ("translate wmt14_en_it", "wmt14_en_it: no such file"),
+    ],
+)
+def test_a_name_that_has_no_file_is_refused(
+    run: Terminal, typed: str, said: str
+) -> None:
+    with pytest.raises(SystemExit, match=said):
+        run(*typed.split())
+
+
+class Keyboard(io.TextIOWrapper):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_on_a_terminal_it_is_fetched_after_a_question(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(published, "get_model", lambda _: Path("fetched"))
+    monkeypatch.setattr(sys, "stdin", Keyboard(io.BytesIO(b"y\nn\n")))
+    assert model_files([Path(NAME)]) == [Path("fetched")]
+    assert capsys.readouterr().err.endswith("(size not known, MIT)? [y/N] ")
+    refusal(model_files, [Path(NAME)])
