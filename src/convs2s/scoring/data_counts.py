@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from pydantic import ConfigDict, NonNegativeInt
+from pydantic import ConfigDict, NonNegativeInt, TypeAdapter
 
-from convs2s.files.text import read_checked
+from convs2s.errors import failures_of_file
 
 MOST_UNKNOWN = 0.05
 """Share of unknown tokens above which there is a note on a text.
@@ -113,7 +113,8 @@ def read_overlap(path: Path) -> TrainingOverlap:
         UserError: the file is missing, or this version of the package did not write it.
     """
     problem = "not the overlap of a text; delete it and prepare the task again"
-    return read_checked(path, TrainingOverlap, problem)
+    with failures_of_file(str(path), problem):
+        return TypeAdapter(TrainingOverlap).validate_json(path.read_bytes())
 
 
 def read_data_counts(path: Path) -> DataCounts:
@@ -123,4 +124,5 @@ def read_data_counts(path: Path) -> DataCounts:
         UserError: the file is missing, or this version of the package did not write it.
     """
     problem = "not the counts of a dataset; delete it and prepare the task again"
-    return read_checked(path, DataCounts, problem)
+    with failures_of_file(str(path), problem):
+        return TypeAdapter(DataCounts).validate_json(path.read_bytes())
