@@ -159,6 +159,8 @@ class JudgedClaim:
             if finding.value is not None:
                 if finding.p_reversal is not None and finding.p_reversal < LEVEL:
                     return replace(finding, value=None, interval=None, measure=None)
+                if self.verdict == "no verdict":
+                    return finding  # its note says why
                 return replace(finding, note=None)
         return agreeing[0] if agreeing else Finding("")
 
@@ -301,11 +303,10 @@ def printed_claims(
         settings,
         "Claims of the papers, with verdicts",
         f"A verdict needs {LEAST_RUNS_IN_WORDS} runs a side: held, p < {LEVEL:g} in every "
-        f"comparison; not held, a corrected p < {LEVEL:g} in one (docs/claims.md). Intervals are "
-        "not corrected, and without a verdict over sentences alone. A difference is positive where "
-        "it is as the claim says; where that says that two are equal, it is the first less the "
-        "second. Detectable: the smallest true difference that four of five such experiments would "
-        "find.",
+        f"comparison; not held, a corrected p < {LEVEL:g} in one (docs/claims.md). Intervals "
+        "without a verdict are over sentences alone. Differences are positive where "
+        "they are as the claim says. Detectable: the smallest true difference that four of five "
+        "such experiments would find.",
     )
     rows = []
     for claim in judged:

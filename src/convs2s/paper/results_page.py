@@ -71,8 +71,9 @@ def write_results_page(
     for name in ("table1", "table2"):
         if name in written:
             short.append(_with_value(written[name], "Metric", {"Notes"}))
-    in_short = ["Claim", "Source", "Comparisons"]
-    short.append(replace(claims, left_out=[*claims.left_out, *in_short]))
+    left_out = {"Claim", "Source", "Comparisons", "Tests"}
+    short.append(_with_value(claims, "Verdict", left_out))
+    without_verdict = len(claims.rows) - len(short[-1].rows)
     # The claims are the last of the short tables.
     *headlines, verdicts = _without_repetition(short)
     parts = [
@@ -83,6 +84,7 @@ def write_results_page(
         *headlines,
         *plots,
         verdicts,
+        f"{without_verdict} more claims have no verdict: [why]({folder.name}/claims.md).\n",
         discussion,
     ]
     every_table = [f"# Every table at scale {settings.options.scale}\n"]
