@@ -81,8 +81,10 @@ class Pool:
         several = [runs for runs in networks if len(runs) > 1]
         if len(several) < LEAST_POOLED:
             return None
+        if not any(map(_variance, several)):  # there is no spread to test
+            return None
         p_equal = float(stats.levene(*several).pvalue)
-        if not p_equal >= 1 - _CONFIDENCE:  # not a number: no run differs from another
+        if p_equal < 1 - _CONFIDENCE:
             return None
         degrees = sum(len(runs) - 1 for runs in several)
         squares = sum(_variance(runs) * (len(runs) - 1) for runs in several)
