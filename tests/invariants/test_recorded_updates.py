@@ -99,6 +99,20 @@ def test_what_fills_a_shape_up_counts_for_nothing(task: Path, smoothing: float) 
     assert_close(found, updated(task, None, label_smoothing=smoothing))
 
 
+def test_a_gpu_that_cannot_record_has_a_way_out(
+    task: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Failing(Again):
+        def record(self, work: Callable[[], Any]) -> Any:
+            raise RuntimeError("operation not permitted when stream is capturing")
+
+    with pytest.raises(RuntimeError, match="not permitted") as failed:
+        updated(task, Failing)
+    assert f"With {recorded.RECORDS_NOTHING}=1 in" in failed.value.__notes__[0]
+    monkeypatch.setenv(recorded.RECORDS_NOTHING, "1")
+    assert_close(updated(task, Failing), updated(task, None))
+
+
 def test_memory_that_runs_out_is_that_of_recordings_first(task: Path) -> None:
     kept: list[weakref.ref[Recording]] = []
 

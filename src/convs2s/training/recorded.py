@@ -28,6 +28,9 @@ from convs2s.data.vocabulary import END, PADDING
 from convs2s.models.recorded_ensemble import Recording
 from convs2s.training.loading import LossInputs
 
+RECORDS_NOTHING = "CONVS2S_UNRECORDED"
+"""Environment variable: if it is set, a training records nothing, and is slower on a GPU."""
+
 MOST_SHAPES = 64
 """Maximum number of shapes that are known; the one that has not come for the longest is forgotten.
 
@@ -107,7 +110,15 @@ class RecordedGradient:
             kept = inputs.to(self._device)
             dividing = torch.full((), divisor, device=self._device)
             recording = self._recording()
-            loss = recording.record(partial(add_gradient, kept, dividing))
+            try:
+                loss = recording.record(partial(add_gradient, kept, dividing))
+            except RuntimeError as error:
+                # The message is of CUDA, and does not say what can be done.
+                error.add_note(
+                    "The gradient of a micro-batch could not be recorded. With "
+                    f"{RECORDS_NOTHING}=1 in the environment, a training records nothing."
+                )
+                raise
             recorded = _Recorded(kept, dividing, loss, recording)
         self._known[shape] = recorded
         recorded.inputs.read(inputs)

@@ -1,5 +1,6 @@
 """One update: micro-batches, their summed gradient, clipping, and a step of the optimizer."""
 
+import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -32,7 +33,7 @@ from convs2s.training.loading import (
     validation_batches,
 )
 from convs2s.training.log import log
-from convs2s.training.recorded import RecordedGradient, fill_up
+from convs2s.training.recorded import RECORDS_NOTHING, RecordedGradient, fill_up
 from convs2s.training.schedule import Moment, build_optimizer, set_learning_rate
 from convs2s.training.workers import ALONE, Gradients, Workers
 
@@ -110,6 +111,8 @@ class Updater:
         is_recordable = network.is_recordable and shortlist is None
         if recording is None and is_on_gpu and is_recordable:
             recording = partial(Recording, torch.cuda.graph_pool_handle())
+        if RECORDS_NOTHING in os.environ:
+            recording = None
         is_recorded = recording is not None
         self._recorded = RecordedGradient(device, recording) if recording else None
         self._gradients = Gradients(
