@@ -15,10 +15,15 @@ from torch import Tensor, nn
 from convs2s.config.architecture import LstmArchitecture
 from convs2s.data.vocabulary import PADDING
 from convs2s.models.kernels.dropout import dropout
-from convs2s.models.kernels.linear_map import LinearMap
 from convs2s.models.layers import Embedding, PlainOutput
 from convs2s.models.network import Network
-from convs2s.models.recurrent import LstmLayer, State, packed, with_longer_rows
+from convs2s.models.recurrent import (
+    LstmLayer,
+    RecurrentInference,
+    State,
+    packed,
+    with_longer_rows,
+)
 from convs2s.models.steps import Precision
 
 
@@ -149,31 +154,23 @@ class Lstm(Network):
         return by_sentence.flatten(1)
 
 
-class InferenceLstm:
-    """The network for decoding. It shares the weights of the layers with the given network.
-
-    In bf16, the layers run under autocast. A CPU then rounds their weights at each step, and a GPU
-    does not (see ``LstmLayer``).
-    """
+class InferenceLstm(RecurrentInference):
+    """The network for decoding."""
 
     def __init__(self, network: Lstm, precision: Precision) -> None:
-        """Take a network; ``precision`` is fp32, which keeps that of the weights, or bf16."""
+        """Take a network, in fp32 or bf16."""
+        super().__init__(network.output, precision)
         self._network = network
-        output = network.output
-        self.output = LinearMap(output.weight(), output.bias, precision)
-        self._autocast = torch.autocast(
-            output.bias.device.type, torch.bfloat16, enabled=precision == "bf16"
-        )
 
     def start(self, source: Tensor, hypotheses: int) -> "LstmIncrementalState":
         """Encode padded source indices (B, m), and return the state of K hypotheses of each."""
-        with self._autocast:
+        with self.autocast:
             encoded = self._network.encode(with_longer_rows(source))
         states = stack_states(encoded)  # (layers, 2, B', c)
         states = states[:, :, : len(source)]  # (layers, 2, B, c)
         states = states.unsqueeze(3)  # (layers, 2, B, 1, c)
         states = states.expand(-1, -1, -1, hypotheses, -1)  # (layers, 2, B, K, c)
-        return LstmIncrementalState(self._network.decoder, states, self._autocast)
+        return LstmIncrementalState(self._network.decoder, states, self.autocast)
 
 
 class LstmIncrementalState:

@@ -12,7 +12,9 @@ from torch.nn import functional
 from torch.nn.utils.rnn import PackedSequence, invert_permutation, pack_padded_sequence
 
 from convs2s.data.vocabulary import END, PADDING
-from convs2s.models.kernels.linear_map import FEWEST_ROWS
+from convs2s.models.kernels.linear_map import FEWEST_ROWS, LinearMap
+from convs2s.models.network import OutputLayer
+from convs2s.models.steps import Precision
 
 State = tuple[Tensor, ...]
 """The state of one layer, each tensor (1, B, c): the output h and, of an LSTM, the cells."""
@@ -124,3 +126,18 @@ def with_longer_rows(source: Tensor) -> Tensor:
     source = functional.pad(source, (0, 1), value=PADDING)  # (B, m + 1)
     longer = source.new_full((FEWEST_ROWS, source.shape[1]), END)
     return torch.cat([source, longer])
+
+
+class RecurrentInference:
+    """What recurrent networks for decoding have in common. They share the layers' weights.
+
+    In bf16, the layers run under autocast. A CPU then rounds their weights at each step, and a GPU
+    does not (see ``_read``).
+    """
+
+    def __init__(self, output: OutputLayer, precision: Precision) -> None:
+        """Take the output layer; fp32 keeps the precision of its weights."""
+        self.output = LinearMap(output.weight(), output.bias, precision)
+        self.autocast = torch.autocast(
+            output.bias.device.type, torch.bfloat16, enabled=precision == "bf16"
+        )

@@ -24,12 +24,13 @@ from torch.nn import functional
 from convs2s.config.architecture import RnnArchitecture
 from convs2s.data.vocabulary import END, PADDING
 from convs2s.models.kernels.dropout import dropout
-from convs2s.models.kernels.linear_map import FEWEST_ROWS, LinearMap
+from convs2s.models.kernels.linear_map import FEWEST_ROWS
 from convs2s.models.layers import Embedding, PlainOutput
 from convs2s.models.network import Network
 from convs2s.models.recurrent import (
     GruLayer,
     LstmLayer,
+    RecurrentInference,
     State,
     packed,
     padded,
@@ -169,8 +170,10 @@ class RnnDecoder(nn.Module):
         states: list[State] = []
         for first, backward in zip(self.first, source.backward, strict=True):
             hidden = torch.tanh(first(backward)).unsqueeze(0)  # (1, B, c)
-            cells = (torch.zeros_like(hidden),) if self.has_cells else ()
-            states.append((hidden, *cells))
+            if self.has_cells:
+                states.append((hidden, torch.zeros_like(hidden)))
+            else:
+                states.append((hidden,))
         return memory, states
 
     def read(
@@ -262,17 +265,13 @@ class Rnn(Network):
         return cast(Annotations, self.encoder(source, lengths))
 
 
-class InferenceRnn:
-    """The network for decoding, whose weights it shares. In bf16 it runs under autocast."""
+class InferenceRnn(RecurrentInference):
+    """The network for decoding."""
 
     def __init__(self, network: Rnn, precision: Precision) -> None:
-        """Take a network; ``precision`` is fp32, which keeps that of the weights, or bf16."""
+        """Take a network, in fp32 or bf16."""
+        super().__init__(network.output, precision)
         self.network = network
-        output = network.output
-        self.output = LinearMap(output.weight(), output.bias, precision)
-        self.autocast = torch.autocast(
-            output.bias.device.type, torch.bfloat16, enabled=precision == "bf16"
-        )
 
     def start(self, source: Tensor, hypotheses: int) -> "RnnState":
         """Encode padded source indices (B, m), and return the state of K hypotheses of each."""

@@ -540,8 +540,10 @@ def follow_trend(trend: Trend, found: Sequence[Evidence]) -> Finding:
         return finding
     pairs = []
     for low, high in permutations(scored, 2):
-        is_part = set(low.split(", ")) < set(high.split(", "))
-        if is_part if trend.nested else trend.x[low] < trend.x[high]:
+        rises = trend.x[low] < trend.x[high]
+        if trend.nested:
+            rises = set(low.split(", ")) < set(high.split(", "))
+        if rises:
             pairs.append((low, high))
     finding.tests = 1 + len(pairs)
     # p, row of the lower x, row of the higher x.

@@ -135,6 +135,7 @@ def _with_one_framing(app: ASGIApp) -> ASGIApp:
     """
 
     async def checked(scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer 400 to such a request, and hand on every other one."""
         names = {name for name, _ in scope.get("headers", ())}
         answer = app
         if b"transfer-encoding" in names and (
