@@ -59,7 +59,7 @@ Pages = dict[str, dict[str, str]]
 
 
 def data_member(package: BinaryIO) -> BinaryIO:
-    """Return the file at the start of its member data.tar.xz, which is the last of a Debian package.
+    """Return a Debian package at the start of its last member, data.tar.xz.
 
     Raises:
         ValueError: the file is no Debian package, or its content is compressed in another way.
