@@ -237,7 +237,7 @@ def test_a_busy_server_and_one_that_stops_tell_to_come_again(
     monkeypatch.setattr(f"{batches}.waiting", 60)
     answer = server.translate(*["w1"] * 21)
     assert answer.status == 503
-    says(answer.content["error"], "60 sentences wait", "80 is the most", "ask again")
+    says(answer.content["error"], "60 sentences wait", "at most 80 may", "send the request again")
 
     async def cut_off(*_: object) -> None:
         # As uvicorn does to every request, after stop_seconds.
