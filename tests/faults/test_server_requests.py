@@ -237,7 +237,7 @@ def test_a_busy_server_and_one_that_stops_tell_to_come_again(
     monkeypatch.setattr(f"{batches}.waiting", 60)
     answer = server.translate(*["w1"] * 21)
     assert answer.status == 503
-    says(answer.content["error"], "60 sentences wait", "at most 80 may", "send the request again")
+    says(answer.content["error"], "60 sentences wait", "at most 80 may", "again")
 
     async def cut_off(*_: object) -> None:
         # As uvicorn does to every request, after stop_seconds.
@@ -386,7 +386,11 @@ def test_connections_leave_files_to_the_process(
     server = pytest.importorskip("convs2s.serving.server")
     monkeypatch.setattr("resource.getrlimit", lambda _: (allowed, allowed))
     if not most:
-        says(refusal(server.most_connections, 80), "`ulimit -n` is 100", "raise it")
+        says(
+            refusal(server.most_connections, 80),
+            "`ulimit -n` is 100",
+            "raise the limit",
+        )
     elif most == 160:
         assert server.most_connections(80) == 160
     else:

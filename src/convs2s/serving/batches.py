@@ -30,7 +30,7 @@ MOST_SECONDS = 0.05
 MOST_SHARE = 0.1
 """Maximum time for which a batch waits for a lull.
 
-It is ``MOST_SECONDS``, or ``MOST_SHARE`` of the time that the previous batch took if that is longer.
+That is ``MOST_SECONDS``, or ``MOST_SHARE`` of the time of the previous batch if that is longer.
 """
 
 WORK_PER_SENTENCE = 50
