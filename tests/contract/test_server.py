@@ -362,6 +362,7 @@ def test_health_and_metrics(sharp: Path) -> None:
         running.ask("/translate", b"{")
         for headers in ({}, {"Host": "[::1"}):
             assert running.ask("/translate", None, headers).status == 405
+        assert running.ask("/download_file/a.txt", b"").status == 405
         assert running.ask("/nowhere").status == 404
         answer = running.ask("/metrics")
         health = running.ask("/health").content
@@ -371,6 +372,7 @@ def test_health_and_metrics(sharp: Path) -> None:
         'requests_total{endpoint="/translate",status="200"} 1.0',
         'requests_total{endpoint="/translate",status="400"} 1.0',
         'requests_total{endpoint="/translate",status="405"} 2.0',
+        'requests_total{endpoint="/download_file/{name}",status="405"} 1.0',
         "sentences_total 3.0",
         "waiting 0.0",
     ):
