@@ -359,7 +359,7 @@ class _Handlers:
         if name not in self._files:
             return _fault(
                 404,
-                f"no such document: the server keeps only the last {MOST_FILES}: translate it again",
+                f"no such document: the server keeps the last {MOST_FILES}: translate it again",
             )
         headers = {"Content-Disposition": f'attachment; filename="{name}"'}
         kind = guess_type(name)[0] or "application/octet-stream"
