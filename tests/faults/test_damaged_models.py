@@ -260,7 +260,7 @@ def test_a_file_that_was_copied_with_its_note_is_told_from_its_own(
     for path in (first, note_path(first)):
         shutil.copy(path, second.with_name(path.name))
     message = refusal(check_noted, [second])
-    says(message, f"{second}: belongs to another place, as .codes.sha256 beside")
+    says(message, f"{second}: belongs to another place, because .codes.sha256 ")
 
 
 def test_results_may_be_moved_renamed_and_linked(tmp_path: Path) -> None:
