@@ -206,16 +206,15 @@ def _whole_description(
     if selection is not None:
         shortlist = _shortlist(path, weights, description.sizes, selection.frequent)
         description = description.model_copy(update={"shortlist": shortlist})
-    rows = dict.fromkeys(EMBEDDING_TABLES, 0)
-    for side, name in EMBEDDING_TABLES.items():
-        table = weights.get(name)
-        if table is not None and table.ndim:
-            rows[side] = len(table)
-    source, target = description.sizes
-    if (source, target) != (rows["source"], rows["target"]):
+    rows = []
+    for name in EMBEDDING_TABLES.values():
+        table = weights.get(name, np.empty(0))
+        rows.append(len(table) if table.ndim else 0)
+    types = list(description.sizes)
+    if types != rows:
         raise UserError(
-            f"{path}: its vocabularies ({source} and {target} types) do not match its weights "
-            f"({rows['source']} and {rows['target']} rows)"
+            f"{path}: its vocabularies ({types[0]} and {types[1]} types) do not match its weights "
+            f"({rows[0]} and {rows[1]} rows)"
         )
     return description
 

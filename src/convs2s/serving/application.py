@@ -145,16 +145,15 @@ def _with_one_framing(app: ASGIApp) -> ASGIApp:
         is_ambiguous = b"transfer-encoding" in names and (
             b"content-length" in names or scope["http_version"] == "1.0"
         )
+        answer = app
         if is_ambiguous:
-            refusal = _fault(
+            answer = _fault(
                 400,
                 "request: has Transfer-Encoding together with Content-Length, or in HTTP/1.0: "
                 "state only Content-Length",
                 {**HEADERS, "Connection": "close"},
             )
-            await refusal(scope, receive, send)
-        else:
-            await app(scope, receive, send)
+        await answer(scope, receive, send)
 
     return checked
 
@@ -277,9 +276,10 @@ class _Handlers:
     async def health(self, _: Request) -> Response:
         """Answer with the number of waiting sentences, the models, and the limits on requests."""
         limits = self._settings.model_dump(exclude={"host", "port", "allow_origin"})
-        models = []
-        for translator in self._models.translators:
-            models.append({"name": repr(translator), **translator.languages})
+        models = [
+            {"name": repr(translator), **translator.languages}
+            for translator in self._models.translators
+        ]
         return JSONResponse(
             {
                 "status": "ok",

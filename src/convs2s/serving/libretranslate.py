@@ -184,10 +184,8 @@ def check_file(
             f"request: a document with {size:,} bytes of text, but at most {most:,} are allowed: "
             "split it, or run `convs2s translate-document`"
         )
-    asked: dict[str, object] = {"texts": document.texts}
-    for name in ("source", "target"):
-        if name in fields:
-            asked[name] = fields[name]
+    languages = {name: fields[name] for name in ("source", "target") if name in fields}
+    asked = {"texts": document.texts, **languages}
     # The size of all texts has been checked above, so a single one may be that long. Their number
     # is limited only by the queue.
     limits = {"most_texts": settings.most_waiting, "longest_text": most}

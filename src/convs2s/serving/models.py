@@ -82,10 +82,10 @@ class Models:
             targets.setdefault(source, []).append(target)
         for _, target in self._by_languages:
             targets.setdefault(target, [])
-        listed: list[dict[str, object]] = []
-        for code, into in targets.items():
-            listed.append({"code": code, "name": language_name(code), "targets": into})
-        return listed
+        return [
+            {"code": code, "name": language_name(code), "targets": into}
+            for code, into in targets.items()
+        ]
 
 
 def translate_tokens(
@@ -110,31 +110,34 @@ def _detect(text: str, by_source: dict[str, Translator]) -> list[Detected]:
     if len(by_source) == 1:
         return [{"confidence": 100.0, "language": language} for language in by_source]
     sample = text[:SAMPLE_CHARACTERS]
-    lengths: dict[str, int] = {}
-    for language, translator in by_source.items():
-        lengths[language] = translator.code_length(sample)
+    lengths = {
+        language: translator.code_length(sample)
+        for language, translator in by_source.items()
+    }
     least = min(lengths.values())
     shares: dict[str, float] = {}
     for language, length in lengths.items():
         shares[language] = math.exp(least - length)
     total = sum(shares.values())
-    found: list[Detected] = []
-    for language in sorted(shares, key=lambda language: -shares[language]):
-        confidence = round(100 * shares[language] / total, 1)
-        found.append({"confidence": confidence, "language": language})
-    return found
+    return [
+        {"confidence": round(100 * shares[language] / total, 1), "language": language}
+        for language in sorted(shares, key=lambda language: -shares[language])
+    ]
 
 
 def language_name(code: str) -> str:
     """Return the English name of a language, or its code if the name is not known."""
-    known = _languages().get(code.partition("_")[0])
-    return known["name"] if known else code
+    return _known(code).get("name", code)
 
 
 def example_text(code: str) -> str:
     """Return a sentence with which a user can try a model of this source language, or ""."""
-    known = _languages().get(code.partition("_")[0], {})
-    return known.get("example", "")
+    return _known(code).get("example", "")
+
+
+def _known(code: str) -> dict[str, str]:
+    """Return the name and the example of a language; of pt_BR, for instance, those of pt."""
+    return _languages().get(code.partition("_")[0], {})
 
 
 @cache
