@@ -81,15 +81,15 @@ class _Job:
 
 
 class Batches:
-    """The queue of one model, from which waiting requests are translated in batches.
+    """The queue of the server, from which waiting requests are translated in batches.
 
     ``translate`` puts a request into the queue, and ``run`` answers it. Both run in the event loop
-    of the server; only the model itself runs in another thread.
+    of the server; only the models run in another thread.
 
-    The queue is fair (fair queuing, Demers et al. 1989): it divides the model's time equally among
+    The queue is fair (fair queuing, Demers et al. 1989): it divides the thread's time equally among
     the waiting requests, so that a small request does not wait for the end of a large one.
 
-    Imagine that the model could translate all waiting requests at the same time, each at an equal
+    Imagine a model that could translate all waiting requests at the same time, each at an equal
     share of its speed. The virtual time is the work that it would have done by now for a request
     that has been waiting since the start of the server. The next batch begins with the sentences of
     the request whose next batch this imaginary model would finish first.
@@ -208,6 +208,7 @@ class Batches:
         most = max(MOST_SECONDS, MOST_SHARE * self._seconds_of_last_batch)
         end = time.monotonic() + most
         waiting_before = 0
+        # The first condition holds if sentences have come since the last look at the queue.
         while (
             waiting_before < self.waiting < self._most_together
             and len(self._jobs) < self._clients()

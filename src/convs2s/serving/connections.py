@@ -70,6 +70,7 @@ class Connection(H11Protocol):
         super().data_received(data)
         is_answered = self.cycle is not None and self.cycle.response_complete
         has_head = self.conn.their_state is not h11.IDLE
+        # If the answer came before the end of the body, nobody else limits the time for the rest.
         if has_head and not is_answered:
             self._end_limit()
         elif self._timer is None:
