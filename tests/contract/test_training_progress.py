@@ -164,6 +164,7 @@ def test_the_kept_log_grows_with_each_try_whoever_listens(
     [
         (0, "0 s"),
         (39.2, "40 s"),
+        (59.2, "1 min"),
         (60, "1 min"),
         (720, "12 min"),
         (3569, "59 min"),

@@ -84,8 +84,9 @@ def keep(message: str) -> None:
 
 def duration(seconds: float) -> str:
     """Return a duration in words: ``40 s``, ``12 min``, ``3 h 20 min`` or ``2 d 4 h``."""
-    if seconds < 60:
-        return f"{math.ceil(seconds)} s"
+    whole_seconds = math.ceil(seconds)
+    if whole_seconds < 60:
+        return f"{whole_seconds} s"
     minutes = round(seconds / 60)
     if minutes < 60:
         return f"{minutes} min"
