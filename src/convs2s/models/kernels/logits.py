@@ -1,8 +1,8 @@
 """The output layer and the loss of training, block by block.
 
 The logits are by far the largest tensor of a batch. Usually the softmax, the loss and their
-gradients each read all of it from memory. Here a block of rows at a time goes through the output
-layer, becomes its own gradient in place while it is in the cache, and goes back through the output
+gradients each read all of it from memory. Here, the logits of one block of rows at a time are
+computed, replaced by their gradient while they are in the cache, and passed back through the output
 layer. The logits of the whole batch are never in memory.
 
 Shapes: N rows (target tokens of a batch), r rows of a block, f features, V target types.
@@ -29,7 +29,10 @@ takes larger blocks than a CPU: it would finish small ones faster than they can 
 """
 
 LEAST_ROWS = 1024
-"""Minimum number of rows in a block. Each block adds once to the whole gradient of the weight."""
+"""Minimum number of rows in a block.
+
+Each block adds to the whole gradient of the weight, however few rows the block has.
+"""
 
 NONE_IGNORED = -100
 """The ``ignore_index`` with which every row counts: torch's own default."""
@@ -57,6 +60,7 @@ class _SummedCrossEntropy(torch.autograd.Function):
         d_weight = torch.zeros_like(weight)
         d_bias = torch.zeros_like(bias)
         total = torch.zeros((), dtype=torch.float64, device=features.device)
+        # The parameters, in the precision of the matrix products.
         matrix = weight.detach().to(features.dtype).requires_grad_()
         offset = bias.detach().to(features.dtype).requires_grad_()
         rows_of_block = _rows_of_block(features, weight)
@@ -125,8 +129,8 @@ def _rows_of_block(features: Tensor, weight: Tensor) -> int:
         return max(LEAST_ROWS, BLOCK // types)
     size = features.element_size()  # bytes of a number in the precision of the features
     features_bytes = 2 * features.numel() * size  # the features and their gradient
-    # The gradient of the weight in its own precision, and in that of the features the weight and a
-    # block's gradient of it.
+    # The gradient of the weight is in the weight's precision. A copy of the weight, and its
+    # gradient of one block, are in the precision of the features.
     number_bytes = weight.element_size() + 2 * size
     weight_bytes = weight.numel() * number_bytes
     left = MEMORY_OF_GPU - features_bytes - weight_bytes
@@ -166,9 +170,8 @@ def block_loss(
         loss -= smoothing / types * row_sums.sum(dtype=torch.float64)
         shares -= smoothing / types
     shares.view(-1)[truth] -= 1.0 - smoothing
-    if (
-        ignore_index != NONE_IGNORED
-    ):  # Or else this would read and write the block for nothing.
+    if ignore_index != NONE_IGNORED:
+        # Without the condition, this would often read and write the block for nothing.
         shares *= counts.unsqueeze(1)
     return loss, shares
 
