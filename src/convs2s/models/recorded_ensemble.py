@@ -40,8 +40,8 @@ SENTENCE_MULTIPLE = 16
 MOST_RECORDINGS = 8
 """Maximum number of idle recordings that an ensemble keeps.
 
-Each recording holds the state of its batch and the memory of a step. Before an ensemble makes
-another one, it drops the one that has been idle for the longest time.
+Each recording holds the state of its batch and the memory of a step. If there are this many, the
+one that has been idle for the longest time is dropped before another one is made.
 """
 
 Predicted = tuple[Tensor, Tensor | None]
@@ -253,7 +253,7 @@ class RecordedDecoder(DecoderState):
 
     def release(self) -> None:
         """Leave this decoder to a later search. Do not use it after that."""
-        # If another decoder of this shape is idle, this one replaces it. Without the removal it
-        # would take its place in the order, too.
+        # If another decoder of this shape is idle, this one replaces it. Without the ``pop``, this
+        # one would also take the other's place in the order.
         self._idle.pop(self._shape, None)
         self._idle[self._shape] = self

@@ -110,7 +110,8 @@ def padded(sequence: PackedSequence, padding: Tensor) -> Tensor:
     """
     # A packed sequence has the outputs of all rows at position 0, then at position 1, and so on,
     # each time those of the longest row first.
-    sizes = sequence.batch_sizes  # (m',), on the CPU: how many rows reach each position
+    # How many rows reach each position, on the CPU. The longest row may be shorter than m.
+    sizes = sequence.batch_sizes
     starts = torch.zeros(padding.shape[1], dtype=torch.int64)  # (m,)
     starts[1 : len(sizes)] = sizes.cumsum(0)[:-1]
     starts = starts.to(padding.device, non_blocking=True)

@@ -106,7 +106,7 @@ class RnnEncoder(nn.Module):
             sequence, state = layer(sequence)
             dropped = dropout(sequence.data, self.dropout, self.training)
             sequence = sequence._replace(data=dropped)
-            hidden = state[0]  # (2, B, c)
+            hidden = state[0]  # (2, B, c), forward and backward
             backward.append(hidden[1])
         padding = source == PADDING
         return Annotations(padded(sequence, padding), padding, backward)
@@ -129,6 +129,7 @@ class RnnDecoder(nn.Module):
         self.has_cells = architecture.cell == "lstm"
         self.feeds_context = architecture.attention == "bahdanau"
         self.embedding = Embedding(types, embedding, None, self.dropout)
+        # Each maps an output of the encoder to the first state of a layer.
         self.first = nn.ModuleList()
         self.layers = nn.ModuleList()
         inputs = embedding

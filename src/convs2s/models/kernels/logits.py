@@ -25,7 +25,8 @@ MEMORY_OF_GPU = 950 * 10**6
 """Maximum number of bytes that a loss needs on a GPU.
 
 These are two copies of a block's logits, and the gradients of the weight and of the features. A GPU
-takes larger blocks than a CPU: it would finish small ones faster than they can be launched.
+takes larger blocks than a CPU: it would finish small ones faster than they can be launched. A large
+vocabulary needs more memory, because a block has at least ``LEAST_ROWS`` rows.
 """
 
 LEAST_ROWS = 1024
