@@ -57,7 +57,7 @@ def calibrate(
     sentences = list(_random_sentences(types))
     exact = _Reader(Weights(arrays, architecture, types), "fp32")
     predictions = [exact.read(source, target) for source, target in sentences]
-    scales = {place: exact.largest[place] / LARGEST for place in exact.largest}
+    scales = {place: value / LARGEST for place, value in exact.largest.items()}
     if min(scales.values()) == 0.0:
         return {}  # Some linear map reads nothing but zeros, for which there is no scale.
     rounding = _Reader(Weights(arrays, architecture, types, scales), "int8")

@@ -46,8 +46,7 @@ class WeightNormalized(nn.Module):
         """Map (..., inputs) to (..., outputs)."""
         if self._fused is not None:
             return self._fused(x)
-        weight = self.weight()
-        return matmul.linear(x, weight, self.bias)
+        return matmul.linear(x, self.weight(), self.bias)
 
     def weight(self) -> Tensor:
         """Return the normalized weight as a matrix (outputs, inputs)."""
@@ -102,7 +101,7 @@ class GatedConvolution(WeightNormalized):
         inputs: int,
         outputs: int,
         kernel: int,
-        keep_prob: float = 1.0,
+        keep_prob: float,
     ) -> None:
         """Initialize with the standard deviation sqrt(4 * keep_prob / n), n = kernel * inputs.
 

@@ -207,7 +207,7 @@ class OnnxDecoder:
         hypotheses: int,
         output: InferenceSession,
         types: int,
-        mask: Numbers | None = None,
+        mask: Numbers | None,
     ) -> None:
         """Begin before the first step of B sentences.
 

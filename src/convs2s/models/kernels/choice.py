@@ -127,6 +127,7 @@ def _kept_rates(
                 ):
                     measured = _MEASURED.validate_python(read_json(path))
                     if key in measured:
+                        # If a name is missing, this is a failure of the file, too.
                         names = candidates(with_bf16=with_bf16)
                         return {name: measured[key][name] for name in names}
             rates = training_rates(products, with_bf16=with_bf16)

@@ -144,7 +144,7 @@ def block_loss(
     target: Tensor,
     smoothing: float,
     precision: torch.dtype,
-    ignore_index: int = NONE_IGNORED,
+    ignore_index: int,
 ) -> tuple[Tensor, Tensor]:
     """Return the summed loss of a block's logits (r, V), and its gradient (r, V).
 
@@ -161,19 +161,19 @@ def block_loss(
     # softmax of that logit. A CPU finds both with vector instructions.
     largest = logits.amax(1).to(precision)  # (r,)
     share = shares.amax(1).to(precision)  # (r,)
-    counts = target != ignore_index  # (r,)
-    normalizer = (largest - share.log()) * counts  # (r,)
+    is_counted = target != ignore_index  # (r,)
+    normalizer = (largest - share.log()) * is_counted  # (r,)
     loss = normalizer.sum(dtype=torch.float64)
-    true_logits = logits.view(-1)[truth] * counts  # (r,)
+    true_logits = logits.view(-1)[truth] * is_counted  # (r,)
     loss -= (1.0 - smoothing) * true_logits.sum(dtype=torch.float64)
     if smoothing:
-        row_sums = logits.sum(1) * counts  # (r,)
+        row_sums = logits.sum(1) * is_counted  # (r,)
         loss -= smoothing / types * row_sums.sum(dtype=torch.float64)
         shares -= smoothing / types
     shares.view(-1)[truth] -= 1.0 - smoothing
     if ignore_index != NONE_IGNORED:
         # Without the condition, this would often read and write the block for nothing.
-        shares *= counts.unsqueeze(1)
+        shares *= is_counted.unsqueeze(1)
     return loss, shares
 
 
