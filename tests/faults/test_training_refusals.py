@@ -77,7 +77,7 @@ def begun(start: Path, mode: str = "initialise") -> dict[str, Any]:
         ),
         ("plain", SELECTION, ["vocabulary_selection", "candidates"]),
         ("recipe", DIVERGING, ["diverged in epoch 1 at update", "lower the learning"]),
-        ("job", {"candidates": Path(__file__)}, ["selects no vocabulary"]),
+        ("job", {"candidates": Path(__file__)}, ["has no vocabulary_selection"]),
         ("job", {"products": "onednn"}, ["onednn", "only blas", "auto"]),
         ("job", {"states": "nosuch://a"}, ["states: nosuch://a: cannot be read"]),
     ],

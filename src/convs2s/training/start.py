@@ -52,8 +52,8 @@ def fetched_start(
     Args:
         recipe: the recipe of the training.
         output: the model file that the training writes.
-        downloads: URL -> the known size and checksums of a file. If no checksum is known for the
-            model, that of its first download is recorded, and later ones are checked by it.
+        downloads: URL -> the known size and checksums of a file. If no checksum of the model is
+            known, the checksum of its first download is recorded, and later ones must have it.
 
     Raises:
         UserError: No file with the right checksum can be downloaded.
@@ -129,8 +129,8 @@ def _difference(
     # Splittable tokens are types of the source vocabulary, so another vocabulary is reported above.
     if model.splittable != data.splittable:
         return (
-            "its BPE splits other source tokens further, because its vocabulary.threshold or the "
-            "counts in its training text differ"
+            "its BPE splits other rare tokens of the source than that of the task, because "
+            "vocabulary.threshold or the counts of the tokens differ"
         )
     if model.truecasers != words_of_truecasers(job, data):
         return "its truecaser differs"
