@@ -67,7 +67,7 @@ def begun(start: Path, mode: str = "initialise") -> dict[str, Any]:
             {"splittable": ["w1"], "source_types": [f"v{each}" for each in range(12)]},
             ["source vocabulary differs: type 1 is 'v0'", "vocabulary_of"],
         ),
-        ("model", {"truecasers": {"en": ["A"]}}, ["truecaser differs"]),
+        ("model", {"truecasers": {"en": ["A"]}}, ["its truecaser", "differs"]),
         ("model", {"training": {}}, ["as: initialise"]),
         # Data and settings.
         (

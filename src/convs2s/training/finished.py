@@ -108,7 +108,7 @@ def export(
         "precision": trainer.recipe.precision,
     }
     curve = [epoch.valid_perplexity for epoch in state.history]
-    forget_checksums([record])  # write_history has forgotten that of the history
+    forget_checksums([record])  # write_history does the same for the history
     write_json(record, {**summary, "curve": curve, "manifest": made})
     note_checksums([history, record], results_of(job.output))
     for path in (job.output, history, record):

@@ -208,7 +208,7 @@ class EpochProgress:
         seconds_of_update = elapsed / (state.batch - self._batch_before)
         seconds_of_epoch = seconds_of_update * (self.batches - state.batch)
         left = f"left: {duration(seconds_of_epoch)} of the epoch"
-        seconds = None  # left of the training
+        seconds = None  # seconds until the end of the training; None: unknown
         if self.epochs is not None:
             later_updates = max(0.0, self.epochs - state.epoch) * self.full_batches
             seconds = seconds_of_epoch + seconds_of_update * later_updates

@@ -217,7 +217,7 @@ def choose_arithmetic(
         if recorded not in records:
             raise UserError(
                 f"{folder.kernels}: says {recorded}, which this machine does not have; remove the "
-                "file to resume with another kernel, which rounds differently"
+                "file to resume with another choice, which rounds differently"
             )
         number = records.index(recorded)
     kernel, chosen = choices[workers.from_first(number)]

@@ -133,7 +133,7 @@ def _difference(
             "vocabulary.threshold or the counts of the tokens differ"
         )
     if model.truecasers != words_of_truecasers(job, data):
-        return "its truecaser differs"
+        return "its truecaser, which is learned from the training text, differs"
     its = model.architecture.model_dump(mode="json", exclude=_ARCHITECTURE_MAY_DIFFER)
     ours = job.architecture.model_dump(mode="json", exclude=_ARCHITECTURE_MAY_DIFFER)
     if changed := changes(its, ours):

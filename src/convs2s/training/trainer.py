@@ -256,7 +256,7 @@ class Trainer:
         finite.
         """
         state = self.state
-        first = state.updates - len(reports) + 1
+        first = state.updates - len(reports) + 1  # number of the first reported update
         for number, report in enumerate(reports, start=first):
             if not math.isfinite(report.loss) or not math.isfinite(report.norm):
                 self._diverged(
@@ -409,7 +409,7 @@ class Trainer:
         return SourceUse(
             perplexity=round(perplexity(loss), 4),
             permuted_perplexity=round(perplexity(permuted), 4),
-            ratio=round(perplexity(permuted - loss), 4),
+            ratio=round(perplexity(permuted - loss), 4),  # e^permuted / e^loss
         )
 
     def _save(self) -> None:
@@ -462,6 +462,7 @@ class Trainer:
             parameters = dict(self.network.named_parameters())
             network_state = {}
             for name, tensor in tensors.items():
+                # network.PARAMETER or optimizer.KEY.PARAMETER, as in ``_save``
                 part, rest = name.split(".", 1)
                 if part == "network":
                     network_state[rest] = tensor

@@ -126,12 +126,14 @@ class Workers:
         """Return the least of the workers' numbers; it must be exact in float64."""
         if self.count == 1:
             return number
+        # The least number is the negative of the largest negative.
         tensor = torch.tensor(-number, dtype=torch.float64)
         self.finish(self.start_maximum(tensor))
         return -int(tensor)
 
     def from_first(self, number: int) -> int:
         """Return the number that the first worker passes; it must be exact in float64."""
+        # The other workers add 0.
         (total,) = self.totals([float(number) if self.is_first else 0.0])
         return int(total)
 
@@ -200,8 +202,8 @@ class Notices:
         """Tell the other workers some numbers; return each number's maximum over the workers.
 
         Every worker must call this after the same update, with equally many numbers. With several
-        workers, the result is of the numbers of the previous call, which have long arrived, or -inf
-        if there was no previous call. If this call ``waits``, its own numbers count, too.
+        workers, the maxima are those of the previous call, which have long arrived, or -inf if
+        there was no previous call. With ``waits``, the numbers of this call count, too.
         """
         if self._workers.count == 1:
             return list(numbers)
