@@ -205,7 +205,7 @@ def choose_arithmetic(
     if has_choice and workers.is_first:
         records = []
         for kernel, name in choices:
-            record = {"products": kernel}
+            record: dict[str, str] = {"products": kernel}
             if is_auto:
                 record["precision"] = name
             records.append(record)
