@@ -12,8 +12,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-# Name of the kept log, which has all tries, in the folder of the states.
-LOG_NAME = "train.log"
+LOG_NAME = "train.log"  # Name of the kept log, in the folder of the states
 
 
 @dataclass
