@@ -1,7 +1,6 @@
 """config/scales/NAME.yaml: stand-ins for the paper's tasks, models, test sets and runs."""
 
 from collections.abc import Iterable, Sequence
-from itertools import chain
 from pathlib import Path
 from typing import Annotated
 
@@ -215,11 +214,13 @@ class Scale(Section):
 
         Each model is named once, in the order of the tables.
         """
-        names: dict[str, None] = {}  # a dict as a set that keeps the order
-        for row in chain.from_iterable(table.rows for table in tables):
-            if row.kind == "ours" and row.model and not self.why_left_out(row):
-                names[row.model] = None
-        return [name for name in names if name not in self.models]
+        names = []
+        for table in tables:
+            for row in table.rows:
+                is_run = row.kind == "ours" and not self.why_left_out(row)
+                if is_run and row.model and row.model not in self.models:
+                    names.append(row.model)
+        return list(dict.fromkeys(names))
 
     def testset_for(self, name: str) -> str:
         """Return the test set that stands in for a test set of the paper."""
