@@ -308,16 +308,17 @@ def check_options(arguments: Namespace) -> None:
     Raises:
         UserError: A value is out of its bounds, or an output cannot be written.
     """
-    given = {
-        name: value for name, value in vars(arguments).items() if value is not None
-    }
-    values = {
-        name: given[name] for name in CommandOptions.model_fields if name in given
-    }
+    values = {}
+    for name in CommandOptions.model_fields:
+        value = getattr(arguments, name, None)
+        if value is not None:
+            values[name] = value
     validated(CommandOptions, values, "options")
+    # The options that name a file to write.
     for name in ("output", "items"):
-        if name in given:
-            check_place(given[name])
+        path = getattr(arguments, name, None)
+        if path is not None:
+            check_place(path)
 
 
 def standard_input() -> Iterator[str]:

@@ -94,11 +94,10 @@ def _verify(arguments: Namespace) -> None:
 
     checked = set()
     faults = 0
-    downloads = known_downloads(Path.cwd())
-    for path, faults_of_file in verify(arguments.results, downloads):
+    for path, found in verify(arguments.results, known_downloads(Path.cwd())):
         checked.add(path)
-        faults += len(faults_of_file)
-        for fault in faults_of_file:
+        faults += len(found)
+        for fault in found:
             print(fault)
     if not checked:
         raise UserError(

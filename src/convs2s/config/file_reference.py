@@ -109,9 +109,9 @@ class FileReference:
 
     def path(self, downloads: Path) -> Path:
         """Return the path of the file on this machine, which for a URL is below ``downloads``."""
-        return (
-            local_path(self.location, downloads) if self.is_url else Path(self.location)
-        )
+        if self.is_url:
+            return local_path(self.location, downloads)
+        return Path(self.location)
 
 
 def parse_file_reference(reference: str) -> FileReference:

@@ -71,7 +71,7 @@ class Settings:
             for row in table.rows:
                 if row.task is not None:
                     named |= {row.task, self.scale.task_for(row.task)}
-        return {name for name in named if name is not None}
+        return {name for name in named if name}
 
     def model_references(self) -> set[str]:
         """Return the model files from which trainings start or tasks take their vocabularies."""
@@ -349,7 +349,7 @@ def _check_run(
 ) -> None:
     """Check that a model and a decoding exist, and fit each other and the task.
 
-    Messages begin with ``where``, which the name of a key follows: model or decoding.
+    Messages begin with ``where`` and the name of the key, which is model or decoding.
     """
     settings.check_names(f"{where}model", "model", model)
     settings.check_names(f"{where}decoding", "decoding", decoding)

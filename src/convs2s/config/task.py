@@ -362,8 +362,9 @@ class Task(Section):
 
     def vocabulary_size(self, language: str) -> int | None:
         """Return the maximum number of types in a language's vocabulary; None: no limit."""
-        is_source = language == self.languages.source
-        return self.vocabulary.source_size if is_source else self.vocabulary.target_size
+        if language == self.languages.source:
+            return self.vocabulary.source_size
+        return self.vocabulary.target_size
 
     def n_best_of(self, testset: str) -> str:
         """Return the file with another system's n-best list of a test set.
@@ -380,11 +381,9 @@ class Task(Section):
 
     def headline_runs(self) -> list[str]:
         """Return the runs that the headline reports: one for each seed, or the released model."""
-        return (
-            ["released"]
-            if self.released
-            else [f"seed{seed}" for seed in self.headline.seeds]
-        )
+        if self.released:
+            return ["released"]
+        return [f"seed{seed}" for seed in self.headline.seeds]
 
     def headline_tests(self) -> list[str]:
         """Return the test sets that the headline reports."""
