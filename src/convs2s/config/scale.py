@@ -203,11 +203,9 @@ class Scale(Section):
 
     def shown_rows(self, table: Table) -> list[int]:
         """Return the indices, from 0, of a table's rows that are not left out at this scale."""
-        shown = []
-        for number, row in enumerate(table.rows):
-            if not self.why_left_out(row):
-                shown.append(number)
-        return shown
+        return [
+            index for index, row in enumerate(table.rows) if not self.why_left_out(row)
+        ]
 
     def to_shrink(self, tables: Iterable[Table]) -> list[str]:
         """Return the models of the rows that run at this scale, except the keys of ``models``.
