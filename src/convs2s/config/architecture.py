@@ -110,7 +110,7 @@ Stacks = Annotated[
 
 
 class NetworkSettings(Section):
-    """The settings of a network of any kind, with what can be told of it without torch.
+    """The settings of a network of any kind, and its properties that are known before it is built.
 
     An extension adds a kind of network as a subclass.
     """

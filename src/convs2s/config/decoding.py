@@ -84,8 +84,8 @@ class DecodingSettings(Section):
     cuda_graphs: bool = True
     """Whether a GPU records a step of the search once and replays it. Without it, the CPU starts
     each operation of each step, and on an H100 the search took 1.8 to 5.1 times as long
-    (docs/notes/gpu.md). The key has an effect only for ConvS2S without vocabulary selection on a
-    GPU."""
+    (docs/notes/gpu.md). The key has an effect only on a GPU, for ConvS2S without vocabulary
+    selection."""
     batch_sentences: PositiveInt = 64
     """Maximum number of sentences translated at a time. On a CPU, only the speed depends on it."""
     batch_tokens: PositiveInt | None = 4000

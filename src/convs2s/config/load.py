@@ -164,7 +164,10 @@ class _Files:
         return own if own.exists() else self.shipped / file
 
     def with_other_suffix(self, folder: str) -> dict[str, UserError]:
-        """Return NAME -> error for each file NAME.yml of the user, as only NAME.yaml is read."""
+        """Return NAME -> error for each file NAME.yml in the user's folder.
+
+        Such a file is not read, because its suffix is not .yaml.
+        """
         errors = {}
         for file in (self.own / folder).glob("[!.]*.yml"):
             errors[file.stem] = UserError(
