@@ -162,7 +162,7 @@ def add_threads(command: ArgumentParser) -> None:
 
 
 def add_systems(command: ArgumentParser) -> None:
-    """Add the files of two systems' translations and their references, and how to find words."""
+    """Add the files of two systems' translations, ``--reference``, and how to find words."""
     add_file(command, "baseline", "translations of one system, one per line")
     add_file(command, "system", "translations of the other system")
     add_references(command)
@@ -228,16 +228,19 @@ def add_section(
             continue
         form: dict[str, Any] = {"type": type(field.default)}
         if field.annotation is bool:
+            # This action adds --NAME and --no-NAME.
             form = {"action": BooleanOptionalAction}
         elif NoneType in get_args(field.annotation):
             form = {"type": number_or_null}
         elif get_origin(field.annotation) is Literal:
             form["choices"] = get_args(field.annotation)
+        # argparse reads % in a help text as the start of a format.
+        text = f"{meaning} [{field.default}]".replace("%", "%%")
         command.add_argument(
             f"--{name.replace('_', '-')}",
             dest=name,
             default=field.default,
-            help=f"{meaning} [{field.default}]".replace("%", "%%"),
+            help=text,
             **form,
         )
 
@@ -297,8 +300,8 @@ def read_configuration(
     from convs2s.config.load import load
 
     settings = load(Path.cwd(), given, given_by=given_by)
-    for line in settings.warnings():
-        print(f"convs2s: warning: {line}", file=sys.stderr)
+    for warning in settings.warnings():
+        print_warning(warning)
     return settings
 
 
