@@ -139,5 +139,9 @@ ExtensionName = Annotated[str, Field(pattern="^[A-Za-z][A-Za-z0-9_]*$")]
 `check_added` checks that an extension adds this name.
 """
 
-SomeDistinctItems = Annotated[DistinctItems[T], Field(min_length=1)]
+SomeDistinctItems = Annotated[
+    SomeItems[T],
+    Field(json_schema_extra={"uniqueItems": True}),
+    AfterValidator(_check_distinct),
+]
 """A list with at least one item and without repetitions."""
