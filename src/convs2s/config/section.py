@@ -139,6 +139,7 @@ ExtensionName = Annotated[str, Field(pattern="^[A-Za-z][A-Za-z0-9_]*$")]
 `check_added` checks that an extension adds this name.
 """
 
+# It is not made of DistinctItems, whose validator would keep min_length out of the JSON Schema.
 SomeDistinctItems = Annotated[
     SomeItems[T],
     Field(json_schema_extra={"uniqueItems": True}),
