@@ -284,5 +284,5 @@ def test_the_command_gives_json_of_what_can_be_read(
     assert [one["condition"] for one in said["trainings"]] == ["not started"]
     with pytest.raises(SystemExit, match="nowhere: no such folder"):
         run("status", tmp_path / "nowhere")
-    with pytest.raises(SystemExit, match="--watch: the output is no terminal"):
+    with pytest.raises(SystemExit, match="--watch: the output is not a terminal"):
         run("status", tmp_path, "--watch")

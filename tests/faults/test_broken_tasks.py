@@ -20,7 +20,7 @@ mine.yaml => description: a => mine.yaml: key 'languages' is missing
 mine.yaml => text: demo_en\n => mine.yaml: text: unknown task 'demo_en'
 mine.yaml => - a => mine.yaml: expected a mapping
 mine.yml => text: demo_en_fr => mine.yml: is not read: rename it to mine.yaml
-paper.yaml => text: demo_en_fr => paper.yaml: the results have a folder 'paper' of their own
+paper.yaml => text: demo_en_fr => paper.yaml: 'paper' is the name of another folder
 Mine.yaml => text: demo_en_fr => Mine.yaml: expected a name of lower-case letters
 """
 

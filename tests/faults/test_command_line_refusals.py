@@ -63,7 +63,7 @@ TRAIN = "train results/demo_en_fr --model small --output out.safetensors"
         (
             "translate MODEL --minimum-length 30 --maximum-length.factor 0 "
             "--maximum-length.offset 5",
-            "options: minimum_length 30 is above ... 5 (maximum_length): lower the one",
+            "options: minimum_length 30 is above ... 5 (maximum_length): lower minimum_",
         ),
         ("config --task demo_en_f", "demo_en_fr"),
         (f"{TRAIN} --start a", "--start a: ... 'small' has no training.start"),

@@ -154,7 +154,7 @@ target: train => traget: train => corpus.train[0]: ... mean 'target'?
 test.fr} => test.fr, references: [r]}, {source: a, target: b} => 1, 0 further
 test.fr} => test.fr, references: [r]} => mine: BLEU uses only the target
 train.fr} => train.fr, references: [r]} => corpus.train[0]: ... 'references'
-test.fr} => test.en} => corpus.tests.mine[0] ... two files, not one for both
+test.fr} => test.en} => corpus.tests.mine[0] ... expected different files
 train.en => ftp://a/train.en => corpus: ... ftp:// is not read
 train.en => 'https://a/b?raw' => corpus: ... https://a/b?*** ... has no place
 train.en => titles://arxiv_titles/train.sentnce => mean 'titles://arxiv_tit
@@ -190,7 +190,7 @@ headline: {model: ablation} => headline.model: ... vocabulary_selection
 headline: {decoding: beam5_en_de} => headline.decoding: ... one of mine, valid
 headline: {seeds: []} => headline.seeds: expected 1 or more
 headline: {seeds: [1, 1]} => headline.seeds: ... repetitions, not [1, 1]
-metric: rouge\nmetrics: [WER] => metrics: ... leave them out with metric: r
+metric: rouge\nmetrics: [WER] => metrics: ... but the task has metric: rouge
 metrics: [WER] => metrics: unknown metric 'WER' ... docs/extending.md
 clean: {ratio: .inf} => clean.ratio: ... finite
 clean: {minimum: 80, maximum: 60} => clean: expected a minimum of at most 60
@@ -218,8 +218,8 @@ def test_bounds_that_keep_pairs_are_none_of_these_faults(copy: Path) -> None:
 
 NAMES_OF_TASK_FILES = """
 My-Task.yaml => My-Task
-archives.yaml => the results have a folder
-benchmarks.yaml => the results have a folder
+archives.yaml => another folder of the results
+benchmarks.yaml => another folder of the results
 mine.yml => is not read: rename it to mine.yaml
 """
 

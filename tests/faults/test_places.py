@@ -61,8 +61,8 @@ def fault(command: str) -> str:
         (f"{PAIRS} --length-penalty nan", "length_penalty: expected"),
         (f"{PAIRS} --feature a=b", "feature: expected a name without blanks, '='"),
         ("rerank absent --feature a|b", "feature: expected a name without blanks"),
-        (f"{TARGET} --length-penalty 1", "are for a list: name it with"),
-        (f"{TARGET} --feature A", "--feature and --length-penalty: are for a list"),
+        (f"{TARGET} --length-penalty 1", "apply to an n-best list: name it with"),
+        (f"{TARGET} --feature A", "--feature and --length-penalty: apply to an n-best"),
         (
             f"{IMPORT} --languages EN fr",
             "--languages: source: expected a language code",
@@ -76,8 +76,11 @@ def fault(command: str) -> str:
         ("export-results absent typo/b", PLACE),
         ("mirror typo/b", PLACE),
         ("train absent --model demo --output .", "name a file to write"),
-        ("train absent --model demo --output /dev/null", "/dev/null: is no plain file"),
-        ("train absent --model demo --output pipe", "pipe: is no plain file"),
+        (
+            "train absent --model demo --output /dev/null",
+            "/dev/null: is not a plain file",
+        ),
+        ("train absent --model demo --output pipe", "pipe: is not a plain file"),
         (f"export-results . {'9' * 300}", f"{'9' * 80}...: File name too long"),
     ],
 )

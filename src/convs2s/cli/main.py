@@ -35,7 +35,7 @@ EXIT_AFTER_CTRL_C = 130
 """Exit code after Ctrl-C, as a shell reports it. Work that can be resumed exits with 75 instead."""
 
 EXIT_WITHOUT_COMMAND = 2
-"""Exit code after the help that is printed if no command is named, as argparse has it."""
+"""Exit code if no command is named and the help is printed; argparse exits with the same code."""
 
 EXIT_CODES = (
     "exit codes: 0 done; 1 an error, reported in one line; 2 unknown, missing or malformed\n"
@@ -91,7 +91,7 @@ EXAMPLES = """examples:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the command that ``arguments`` name; by default they are those of the process.
+    """Run the command that ``arguments`` name, by default the arguments of the process.
 
     A ``UserError`` is printed in one line on the standard error and exits with code 1. The other
     exit codes are listed in ``EXIT_CODES``.
@@ -99,10 +99,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
     argv = sys.argv[1:] if arguments is None else arguments
     parser = whole_parser()
     command_parser = _parser_of_typed_command(parser, argv)
-    is_only_commands = not any(word.startswith("-") for word in argv)
-    if is_only_commands and commands_below(command_parser):
+    has_options = any(word.startswith("-") for word in argv)
+    # Nothing or a group of commands was typed, such as `convs2s score`.
+    if commands_below(command_parser) and not has_options:
         command_parser.print_help()
         sys.exit(EXIT_WITHOUT_COMMAND)
+    # `train` starts the workers of a training with the same arguments.
     parsed, unparsed = parser.parse_known_args(argv, Namespace(command=argv))
     if unparsed:
         options = re.findall(r"--[\w.-]+", command_parser.format_usage())
@@ -110,7 +112,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         if typed.startswith("--") and options:
             command_parser.error(unknown("option", typed, options))
         command_parser.error(f"unknown arguments: {' '.join(unparsed)}")
-    # Before torch is loaded, which reads the variables at its start.
+    # This comes before torch is loaded, because torch reads environment variables when it starts.
     provide_environment()
     prepare_streams()
     try:
@@ -130,12 +132,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
                     f"'convs2s[{extra}]' "
                     f"(in a clone: pip install -c constraints.txt -e '.[{extra}]')"
                 )
-        raise  # a module that no extra installs is missing: a fault of the program
+        raise  # No extra installs the missing module, so this is a fault of the program.
     except KeyboardInterrupt:
         print("convs2s: interrupted", file=sys.stderr)
         sys.exit(EXIT_AFTER_CTRL_C)
     except BrokenPipeError:
-        # The reader has closed the pipe (`| head`): end quietly, as filters do.
+        # The reader has closed the pipe, as `| head` does. End quietly, like other filters.
         _drop_output()
         sys.exit(1)
     except OSError as error:
@@ -143,8 +145,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
         if isinstance(error, PermissionError) and name is not None:
             message = f"{name}: {error.strerror}"
         elif error.errno in NO_FILE:
+            # A path that cannot be that of a file may be very long.
             message = f"{name!s:.80}...: {error.strerror}"
         elif name is None and error.errno in FULL | {errno.EIO, errno.ESTALE}:
+            # A failed write to the standard output names no file.
             _drop_output()
             message = f"the output cannot be written: {error.strerror}"
         elif failure := failure_of_system(error):
@@ -157,7 +161,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 def _drop_output() -> None:
     """Send the rest of the standard output to the null device.
 
-    Otherwise Python would flush its buffer at exit, and fail in the same way again.
+    Otherwise Python would try to write the rest at exit, and fail in the same way again.
     """
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
@@ -165,7 +169,7 @@ def _drop_output() -> None:
 def _parser_of_typed_command(
     parser: ArgumentParser, argv: Sequence[str]
 ) -> ArgumentParser:
-    """Return the parser of the command that ``argv`` begins with, such as ``score bleu``.
+    """Return the parser of the command at the beginning of ``argv``, such as ``score bleu``.
 
     Exit with code 2 if there is no such command.
     """
@@ -289,10 +293,10 @@ class HelpWithExamples(HelpFormatter):
 
 
 def _add_examples(parser: ArgumentParser, command: str) -> None:
-    """Append its examples and the exit codes to the help of a command and of its subcommands.
+    """Append examples and the exit codes to the help of a command and of its subcommands.
 
-    ``command`` is what a user types, such as ``convs2s score bleu``. An example belongs to each
-    command whose words it contains.
+    ``command`` is what a user types, such as ``convs2s score bleu``. The help of a command has all
+    examples that contain these words.
     """
     examples = [
         text for text in examples_in(EXAMPLES) if re.search(rf"\b{command}(?!\S)", text)
@@ -306,7 +310,7 @@ def _add_examples(parser: ArgumentParser, command: str) -> None:
 def examples_in(text: str) -> list[str]:
     r"""Return the commands in a text of examples.
 
-    A command begins after two blanks, and goes on in the next line after a ``\`` at the end.
+    A command begins after two blanks. A ``\`` at the end of a line continues it in the next line.
     """
     return re.findall(r"^(  \S(?:.*\\\n)*.*)$", text, re.MULTILINE)
 
@@ -314,7 +318,7 @@ def examples_in(text: str) -> list[str]:
 def commands_below(parser: ArgumentParser) -> dict[str, ArgumentParser]:
     """Return the parsers of a parser's subcommands by name; an empty dict if it has none."""
     for action in parser._actions:
-        # Only the choices of subcommands are a dict: name -> parser.
+        # The choices of subcommands are a dict: name -> parser. Those of options are not.
         if isinstance(action.choices, dict):
             return dict(action.choices)
     return {}

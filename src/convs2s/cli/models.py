@@ -12,8 +12,8 @@ from convs2s.files.atomic import check_not_read, check_parent
 def add_get(command: ArgumentParser) -> Run:
     """Fetch a published model by its name, and print its file. Without a name, list the models.
 
-    Commands that translate take the name in place of a model file (docs/released_models.md).
-    fairseq's models are converted, which needs the extra `train` of the package.
+    Commands that translate take the name in place of a model file (docs/released_models.md). Models
+    of fairseq are converted, which needs the extra `train` of the package.
     """
     command.add_argument("name", nargs="?", help="name of a published model")
     command.add_argument(
@@ -21,7 +21,7 @@ def add_get(command: ArgumentParser) -> Run:
         action="append",
         default=[],
         metavar="PLACE",
-        help="folder or base URL that is asked first, as the key mirrors of config.yaml",
+        help="folder or base URL that is asked first, like the key mirrors of config.yaml",
     )
     return _get
 
@@ -105,7 +105,7 @@ def _import_fairseq(arguments: Namespace) -> None:
 def add_card(command: ArgumentParser) -> Run:
     """Print the model card of a model file, in Markdown.
 
-    It states the training data with checksums, the recipe, the seed and the languages, and the
+    The card states the training data with checksums, the recipe, the seed, the languages, and the
     scores in the folder of the model file.
     """
     add_file(command, "model", "model file")
@@ -130,8 +130,8 @@ def add_export(command: ArgumentParser) -> None:
 def _add_hub(command: ArgumentParser) -> Run:
     """Write a folder for the Hugging Face Hub.
 
-    It has the model file, its vocabularies and BPE codes, its configuration, and a model card with
-    the scores in the folder of the model file.
+    The folder has the model file, its vocabularies and BPE codes, its configuration, and a model
+    card with the scores that are beside the model file.
     """
     command.add_argument(
         "--license",
@@ -152,8 +152,8 @@ def _export_hub(arguments: Namespace) -> None:
 def _add_onnx(command: ArgumentParser) -> Run:
     """Write a ConvS2S model as ONNX graphs (the encoder, one decoder step, the output layer).
 
-    The graphs come with the model's vocabularies and BPE codes, and a short program that translates
-    by them (docs/publishing.md).
+    The folder also has the model's vocabularies and BPE codes, and a short program that translates
+    with the graphs (docs/publishing.md).
     """
     _add_model_and_folder(command)
     return _export_onnx

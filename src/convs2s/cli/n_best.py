@@ -49,8 +49,8 @@ def add_score_pairs(command: ArgumentParser) -> Run:
     """Print the log-probabilities that a model gives to translations.
 
     With --target, print for each line the log-probability (nats) of the target given the source,
-    and the number of target tokens with </s>. With --n-best, print the lines of the list with the
-    log-probability as a further feature.
+    and the number of target tokens, counting </s>. With --n-best, print the lines of the list with
+    the log-probability as a further feature.
     """
     add_models(command)
     add_file(command, "--source", "file of source sentences", required=True)
@@ -100,7 +100,7 @@ def _score_pairs(arguments: Namespace) -> None:
     is_default = arguments.feature == MODEL and arguments.length_penalty == 0
     if arguments.n_best is None and not is_default:
         raise UserError(
-            "--feature and --length-penalty: are for a list: name it with --n-best"
+            "--feature and --length-penalty: apply to an n-best list: name it with --n-best"
         )
     length_penalty = {"length_penalty": arguments.length_penalty}
     alpha = validated(DecodingSettings, length_penalty, "options").alpha
@@ -125,8 +125,8 @@ def _score_pairs(arguments: Namespace) -> None:
 def add_rerank(command: ArgumentParser) -> Run:
     """Print the best hypothesis of each sentence in an n-best list.
 
-    The best hypothesis has the highest average of the list's score and a feature, such as the one
-    that score-pairs adds. Both have the same weight.
+    The best hypothesis has the highest average of the list's score and a feature, with equal
+    weights. score-pairs adds such a feature.
     """
     add_file(command, "list", "Moses n-best list")
     _add_feature(command, "name of the feature")
@@ -156,10 +156,9 @@ def _rerank(arguments: Namespace) -> None:
 
 
 def add_oracle(command: ArgumentParser) -> Run:
-    """Print the BLEU of an n-best list's first hypotheses, and of its best possible choice.
+    """Print the BLEU of an n-best list's first hypotheses, and of its best hypotheses (oracle).
 
-    The best possible choice (oracle) takes for each sentence the hypothesis with the highest
-    smoothed sentence BLEU.
+    The best hypothesis of a sentence is the one with the highest smoothed sentence BLEU.
     """
     add_file(command, "list", "Moses n-best list")
     add_references(command, "+")
@@ -181,7 +180,7 @@ def _score_oracle(arguments: Namespace) -> None:
         arguments.list,
         arguments.reference,
     )
-    # `choices` are the texts of the first hypotheses, then those of the oracle.
+    # `choices` has the texts of the first hypotheses, then those of the oracle.
     for name, texts in zip(("first of the list", "oracle"), choices, strict=True):
         score = corpus_bleu(texts, *references, form=arguments.form)
         shown = f"BLEU = {score}  {name}  {score.signature}"

@@ -10,10 +10,10 @@ from convs2s.cli.options import Run, print_warning
 def add_new_task(command: ArgumentParser) -> Run:
     """Make a task of your own text: clean it, split it, and write its configuration.
 
-    Files are tables (TSV, CSV, Parquet), JSON lines, TMX, WMT's XML, or pairs of files with a
-    sentence a line, also compressed or in an archive. Pairs that are empty or repeated are left
-    out, and no sentence of the validation and test text is in the training text. Run the command in
-    the folder of config.yaml and config/.
+    Files are tables (TSV, CSV, Parquet), JSON lines, TMX, WMT's XML, or pairs of files with one
+    sentence per line. They may be compressed or in an archive. Pairs that are empty or repeated are
+    left out, and so are training pairs with a sentence of the validation or test text. Run the
+    command in the folder of config.yaml and config/.
     """
     command.add_argument(
         "files", nargs="+", metavar="FILE", help="file of text, or ARCHIVE#MEMBER"
@@ -26,19 +26,20 @@ def add_new_task(command: ArgumentParser) -> Run:
         help="codes of the languages, such as en ro",
     )
     command.add_argument(
-        "--name", help="name of the task [that of the first file, and the languages]"
+        "--name",
+        help="name of the task [made of the first file's name and the languages]",
     )
     command.add_argument(
         "--columns",
         nargs=2,
         metavar=("SOURCE", "TARGET"),
-        help="numbers from 1, or names, of a table's columns [named as the languages, or the only "
-        "two]",
+        help="numbers from 1, or names, of a table's columns [the columns with the languages as "
+        "names, or the only two]",
     )
     command.add_argument(
         "--reference",
         metavar="TRANSLATOR",
-        help="reference in WMT's XML, such as A [the only one]",
+        help="translator of the reference in WMT's XML, such as A [the only one]",
     )
     for split in ("valid", "test"):
         command.add_argument(
@@ -46,7 +47,7 @@ def add_new_task(command: ArgumentParser) -> Run:
             nargs="+",
             default=[],
             metavar="FILE",
-            help=f"files of {split} text [it is drawn from the other files]",
+            help=f"files of {split} text [pairs drawn from the other files]",
         )
     return _new_task
 
@@ -97,7 +98,7 @@ def _new_task(arguments: Namespace) -> None:
 
 
 def _default_name(file: str, source: str, target: str) -> str:
-    """Return a task's name made of that of its first file."""
+    """Return a task's name, made of the name of its first file and its languages."""
     stem = Path(file.partition("#")[0]).name.partition(".")[0].lower()
     words = re.findall("[a-z0-9]+", stem)
     if not words or not words[0][0].isalpha():

@@ -35,8 +35,9 @@ Run = Callable[[Namespace], None]
 Commands = Mapping[str, tuple[Callable[[ArgumentParser], Run | None], str]]
 """Name of a command -> the function that adds its options, and its line in the list of commands.
 
-The function returns the one that runs the command, or None if the command only has commands of its
-own. Its docstring is the description in the help of the command.
+The function that adds the options returns the function that runs the command, or None if the
+command only has commands of its own. The docstring of the first function is the description in the
+help of the command.
 """
 
 PREPARATION = PreparationRecipes.model_fields["test"].default
@@ -55,7 +56,7 @@ def add_commands(
     metavar: str,
     commands: Commands,
 ) -> None:
-    """Add commands to a parser, one of which a user has to name; the usage calls it ``metavar``."""
+    """Add commands to a parser; a user has to name one, which the usage calls ``metavar``."""
     parsers = parser.add_subparsers(required=True, metavar=metavar)
     for name, (add_options, text) in commands.items():
         description = " ".join(str(add_options.__doc__).split())
@@ -93,12 +94,13 @@ def add_models(command: ArgumentParser) -> None:
 
 
 def model_files(named: Iterable[Path]) -> list[Path]:
-    """Return the files of models that are named by a path, or as a published model.
+    """Return the files of models, each of which is named by its path or as a published model.
 
-    On a terminal, the user is asked whether to fetch a published model that is not there.
+    If a published model has not been fetched yet, the user is asked on a terminal whether to fetch
+    it.
 
     Raises:
-        UserError: a published model is not there, and is not to be fetched.
+        UserError: A published model has not been fetched, and the user does not want to.
     """
     return [path if path.exists() else _published(path) for path in named]
 
@@ -142,7 +144,7 @@ def add_choice(
 ) -> None:
     """Add an option whose choices and help are those of the key ``name`` of config.yaml.
 
-    Its default is None, so that the command can tell whether it was given. The help shows
+    The default is None, so that the command can tell whether the option was given. The help shows
     ``shown_default`` in brackets.
     """
     command.add_argument(
@@ -160,7 +162,7 @@ def add_threads(command: ArgumentParser) -> None:
 
 
 def add_systems(command: ArgumentParser) -> None:
-    """Add the files of two systems' translations and their references, and how words are found."""
+    """Add the files of two systems' translations, ``--reference``, and how to find words."""
     add_file(command, "baseline", "translations of one system, one per line")
     add_file(command, "system", "translations of the other system")
     add_references(command)
@@ -205,7 +207,7 @@ def add_tokenized(command: ArgumentParser) -> None:
         "--tokenize",
         dest="form",
         choices=[form for form in get_args(BleuForm) if form != "tokenized"],
-        help="sacrebleu's tokenizer of detokenized texts: zh for Chinese, char for other scripts "
+        help="sacrebleu's tokenizer for detokenized texts: zh for Chinese, char for other scripts "
         "without blanks, intl for punctuation of all scripts [13a, which is mteval's]",
     )
     command.set_defaults(form="13a")
@@ -226,16 +228,19 @@ def add_section(
             continue
         form: dict[str, Any] = {"type": type(field.default)}
         if field.annotation is bool:
+            # This action adds --NAME and --no-NAME.
             form = {"action": BooleanOptionalAction}
         elif NoneType in get_args(field.annotation):
             form = {"type": number_or_null}
         elif get_origin(field.annotation) is Literal:
             form["choices"] = get_args(field.annotation)
+        # argparse reads % in a help text as the start of a format.
+        text = f"{meaning} [{field.default}]".replace("%", "%%")
         command.add_argument(
             f"--{name.replace('_', '-')}",
             dest=name,
             default=field.default,
-            help=f"{meaning} [{field.default}]".replace("%", "%%"),
+            help=text,
             **form,
         )
 
@@ -251,16 +256,18 @@ def number_or_null(text: str) -> int | None:
 
 
 def read_section(arguments: Namespace, section: type[S]) -> S:
-    """Return the section that the options state (``add_section``).
+    """Return the section that the options of ``add_section`` state.
 
     Raises:
-        UserError: a value is out of its bounds.
+        UserError: A value is out of its bounds.
     """
     values: Values = {}
     for name, _, _ in _settings(section):
         if name in arguments:
             inner_section, _, key = name.rpartition(".")
-            target = values.setdefault(inner_section, {}) if inner_section else values
+            target = values
+            if inner_section:
+                target = values.setdefault(inner_section, {})
             target[key] = getattr(arguments, name)
     return validated(section, values, "options")
 
@@ -286,15 +293,15 @@ def read_configuration(
 ) -> "Settings":
     """Return the configuration below the current folder; see `load`.
 
-    A task whose file is not valid is warned of. A command that needs it calls
+    A warning is printed for a task whose file is not valid. A command that needs the task calls
     ``Settings.check_whole``.
     """
-    # Imported here, because few commands read the configuration.
+    # Few commands read the configuration, so it is imported here.
     from convs2s.config.load import load
 
     settings = load(Path.cwd(), given, given_by=given_by)
-    for line in settings.warnings():
-        print(f"convs2s: warning: {line}", file=sys.stderr)
+    for warning in settings.warnings():
+        print_warning(warning)
     return settings
 
 
@@ -302,18 +309,19 @@ def check_options(arguments: Namespace) -> None:
     """Check the values of a command's options, and that its outputs can be written.
 
     Raises:
-        UserError: a value is out of its bounds, or an output cannot be written.
+        UserError: A value is out of its bounds, or an output cannot be written.
     """
-    given = {
-        name: value for name, value in vars(arguments).items() if value is not None
-    }
-    values = {
-        name: given[name] for name in CommandOptions.model_fields if name in given
-    }
+    values = {}
+    for name in CommandOptions.model_fields:
+        value = getattr(arguments, name, None)
+        if value is not None:
+            values[name] = value
     validated(CommandOptions, values, "options")
+    # The options that name a file to write.
     for name in ("output", "items"):
-        if name in given:
-            check_place(given[name])
+        path = getattr(arguments, name, None)
+        if path is not None:
+            check_place(path)
 
 
 def standard_input() -> Iterator[str]:
@@ -324,15 +332,16 @@ def standard_input() -> Iterator[str]:
 def prepare_streams() -> None:
     """Prepare the standard streams for text.
 
-    The standard output is written in UTF-8, line by line, and takes file names that are not UTF-8.
-    A stream that is closed is replaced by the null device. A stream that is in non-blocking mode,
-    such as a pipe, is set to block, because text would be lost when it is full.
+    The standard output is written in UTF-8, line by line, and accepts file names that are not
+    UTF-8. A closed stream is replaced by the null device. A stream in non-blocking mode, such as a
+    pipe of another program, is set to block, because text would be lost whenever the pipe is full.
     """
     sys.stdin = sys.stdin or Path(os.devnull).open()  # noqa: SIM115
     sys.stdout = sys.stdout or Path(os.devnull).open("w")  # noqa: SIM115
     sys.stderr = sys.stderr or Path(os.devnull).open("w")  # noqa: SIM115
     for stream in (sys.stdin, sys.stdout, sys.stderr):
-        with suppress(OSError, ValueError):  # not a file, as in a test
+        # A test may replace a stream by an object that is not a file.
+        with suppress(OSError, ValueError):
             os.set_blocking(stream.fileno(), True)
     sys.stdout.reconfigure(  # type: ignore[union-attr]
         encoding="utf-8", errors="surrogateescape", newline="\n", line_buffering=True

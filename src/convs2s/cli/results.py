@@ -12,8 +12,8 @@ from convs2s.files.atomic import check_parent
 def add_results(command: ArgumentParser) -> Run:
     """Write a Markdown page with the headline scores, plots, and verdicts on the papers' claims.
 
-    A folder beside the page gets all tables and significance tests. Everything is computed from the
-    lines of a ledger. Run the command in the folder of config.yaml and config/.
+    All tables and significance tests are written into a folder beside the page. Everything is
+    computed from the lines of a ledger. Run the command in the folder of config.yaml and config/.
     """
     add_file(command, "ledger", "ledger file, with a JSON line for each run")
     command.add_argument("--scale", required=True, help="scale whose tables to write")
@@ -49,7 +49,7 @@ def add_export_results(command: ArgumentParser) -> Run:
     training.
     """
     add_file(command, "folder", "folder of the results, or of one task")
-    # It is not named `output`, for which `check_options` refuses a folder.
+    # The name is not `output`, because `check_options` refuses a folder under that name.
     add_file(
         command, "package", "NAME.zip to write, or a folder to create", metavar="output"
     )
@@ -72,12 +72,12 @@ def _export_results(arguments: Namespace) -> None:
 
 
 def add_verify(command: ArgumentParser) -> Run:
-    """Verify that a results folder is whole, and print each fault in a line.
+    """Verify that a results folder is whole, and print each fault on its own line.
 
-    Every file is compared with what was recorded of it: checksum notes, records of downloads, lists
-    of checksums, digests of models and compressed files, manifests of scores. In the folder of
+    Every file is compared with the records of it: checksum notes, records of downloads, lists of
+    checksums, digests of models and compressed files, manifests of scores. In the folder of
     config.yaml and config/, downloads are also compared with config/downloads.yaml. The command
-    only reads files; run it while no job writes here.
+    only reads files. Run it while no job writes to the folder.
     """
     add_file(
         command,
@@ -94,14 +94,14 @@ def _verify(arguments: Namespace) -> None:
 
     checked = set()
     faults = 0
-    for path, said in verify(arguments.results, known_downloads(Path.cwd())):
+    for path, found in verify(arguments.results, known_downloads(Path.cwd())):
         checked.add(path)
-        faults += len(said)
-        for fault in said:
+        faults += len(found)
+        for fault in found:
             print(fault)
     if not checked:
         raise UserError(
-            f"{arguments.results}: nothing is recorded of its files: name a results folder"
+            f"{arguments.results}: nothing is recorded about its files: name a results folder"
         )
     files = f"{len(checked):,} files"
     if faults:
@@ -110,9 +110,9 @@ def _verify(arguments: Namespace) -> None:
 
 
 def add_mirror(command: ArgumentParser) -> Run:
-    """Write small generated files that replace all downloads of the tasks.
+    """Write small generated files that stand in for all downloads of the tasks.
 
-    The replacement of https://HOST/PATH is FOLDER/HOST/PATH, in the format of the original file.
+    The file for https://HOST/PATH is FOLDER/HOST/PATH, in the format of the original file.
     FOLDER/SHA256SUMS lists the checksums.
     """
     add_file(command, "folder", "folder to write the files to", metavar="FOLDER")
@@ -127,7 +127,7 @@ def _mirror(arguments: Namespace) -> None:
 
 
 def add_config(command: ArgumentParser) -> Run:
-    """Print the effective configuration of a task, defaults included, or a table of all tasks."""
+    """Print the effective configuration of a task with all defaults, or a table of all tasks."""
     group = command.add_mutually_exclusive_group(required=True)
     group.add_argument(
         "--task", metavar="NAME", help="print the configuration of this task"

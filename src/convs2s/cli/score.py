@@ -110,9 +110,9 @@ def _score_compare(arguments: Namespace) -> None:
 
 
 def add_compare_outputs(command: ArgumentParser) -> Run:
-    """Print two systems' translations side by side, with the differing words marked.
+    """Print two systems' translations side by side, and mark the words that differ.
 
-    The lines shown are those whose sentence BLEU differs most between the systems, ordered from the
+    The lines are those whose sentence BLEU differs most between the systems, ordered from the
     largest gain to the largest loss. Above them is the BLEU of both files, compared by paired
     bootstrap.
     """
@@ -157,8 +157,8 @@ def _compare_outputs(arguments: Namespace) -> None:
 def _add_rouge(command: ArgumentParser) -> Run:
     """Print recall, precision and F1 of ROUGE-1, ROUGE-2 and ROUGE-L, from 0 to 100.
 
-    They are means over the lines, each followed by its 95% confidence interval by bootstrap. The
-    values of a single line equal those of ROUGE-1.5.5.pl (docs/rouge.md).
+    The values are means over the lines, each followed by its 95% confidence interval by bootstrap.
+    The values of a single line equal those of ROUGE-1.5.5.pl (docs/rouge.md).
     """
     add_file(command, "hypotheses", "file of texts to score, one per line")
     add_references(command)
@@ -183,7 +183,7 @@ def _add_rouge(command: ArgumentParser) -> Run:
     add_flag(
         command,
         "--skip-empty",
-        "ignore empty lines of the second and later references, for texts with fewer "
+        "ignore empty lines of the second and later references, for texts that have fewer "
         "references than others",
     )
     command.add_argument(
@@ -196,7 +196,7 @@ def _add_rouge(command: ArgumentParser) -> Run:
     add_file(
         command,
         "--items",
-        "file to write each line's values to, as TSV",
+        "TSV file to which the values of each line are written",
         metavar="FILE",
     )
     return _score_rouge

@@ -20,7 +20,7 @@ def add_detokenize(command: ArgumentParser) -> Run:
 
 def _add_options(command: ArgumentParser, restores: bool) -> Run:
     command.add_argument(
-        "--language", required=True, help="two-letter code, such as en"
+        "--language", required=True, help="code of the language, such as en"
     )
     # No `choices`: an extension may add a preparation, and `Preparation` reports an unknown name
     # with the most similar known one.
@@ -40,8 +40,8 @@ def _prepare(arguments: Namespace) -> None:
 
     if not re.fullmatch("[a-z]{2,3}(_[a-z]+)?", arguments.language):
         raise UserError(
-            f"--language {arguments.language}: expected a code of two or three small letters, such "
-            "as en for English"
+            f"--language {arguments.language}: expected a code of two or three lower-case letters, "
+            "such as en for English"
         )
     print_warning(preparation_warning(arguments.language, arguments.preparation))
     preparation = Preparation(arguments.preparation, arguments.language)

@@ -28,7 +28,8 @@ from convs2s.pipeline.made import noted_origin
 from convs2s.pipeline.tries import noted_try
 
 WATCH_SECONDS = 2.0  # between two updates of ``status --watch``
-# Size of both vocabularies in ``kernels``, typical for the time of the products.
+# Number of types in both vocabularies of the network that ``kernels`` measures. It hardly changes
+# the speed, because large sides of weights are cut (`convs2s.models.kernels.choice`).
 TYPES = 10_000
 
 
@@ -46,7 +47,7 @@ def add_train(command: ArgumentParser) -> Run:
     )
     command.add_argument("--seed", type=int, default=1, help="random seed [1]")
     add_file(command, "--output", "model file to write", required=True)
-    add_file(command, "--dictionary", "dictionary.tsv, which replaces unknown words")
+    add_file(command, "--dictionary", "dictionary.tsv, to replace unknown words")
     add_file(command, "--candidates", "candidates.tsv for vocabulary selection")
     add_file(
         command,
@@ -58,8 +59,8 @@ def add_train(command: ArgumentParser) -> Run:
     add_file(
         command,
         "--start",
-        "local file of the model that training.start names [its path, or downloaded from its "
-        "URL]",
+        "local file of the model that training.start names [the path there, or a download of the "
+        "URL there]",
         metavar="MODEL",
     )
     add_flag(
@@ -90,8 +91,8 @@ def _add_job_options(command: ArgumentParser) -> None:
     command.add_argument(
         "--states",
         metavar="PLACE",
-        help="folder or URL, such as s3://BUCKET/states, for copies of the states, so that a "
-        "machine without a shared disk can resume [states in config.yaml]",
+        help="folder or URL, such as s3://BUCKET/states, to copy the states to, so that a machine "
+        "without a shared disk can resume [states in config.yaml]",
     )
     command.add_argument(
         "--checkpoint-minutes",
@@ -110,7 +111,7 @@ def _add_job_options(command: ArgumentParser) -> None:
         default=1,
         help="processes on each machine that share each batch, one per GPU if there are GPUs [1]. "
         "0 means one per GPU that a scheduler has granted on this machine, or 1 without GPUs. "
-        "It is an error if fewer GPUs than workers were granted; further GPUs are not used",
+        "Fewer GPUs than workers are an error; more GPUs than workers stay unused",
     )
     command.add_argument(
         "--nodes",
@@ -124,7 +125,7 @@ def _add_job_options(command: ArgumentParser) -> None:
         type=float,
         metavar="MINUTES",
         help="minutes that a scheduler grants the job in which this command runs. Training saves "
-        "its state and ends with exit code 75 shortly before they have passed. If Slurm states "
+        "its state and ends with exit code 75 shortly before this time is over. If Slurm states "
         "when the job ends, that time is used instead. Outside of a scheduler's job the option has "
         "no effect",
     )
@@ -141,10 +142,11 @@ def _train(arguments: Namespace) -> None:
         try:
             _try_to_train(arguments)
         except KeyboardInterrupt:
-            # torchrun's number of this worker. What imports torch is not asked for it: the import
-            # itself may have been interrupted, and torch cannot be imported twice.
+            # RANK is the number that torchrun gives to this worker. It is read from the environment
+            # because modules that know it import torch. That import may have been interrupted, and
+            # torch cannot be imported twice.
             if os.environ.get("RANK", "0") != "0":
-                # The first worker has received the same signal, and reports it.
+                # The first worker has received the same signal and reports it.
                 sys.exit(UnfinishedError.exit_code)
             raise UnfinishedError(
                 "training is not finished: interrupted while it made no updates; states saved "
@@ -156,11 +158,12 @@ def _try_to_train(arguments: Namespace) -> None:
     from convs2s.training.identity import TRAINING_VERSION
     from convs2s.training.workers import is_worker
 
-    # In a job of the workflow this process notes the try; its workers must not.
+    # In a job of the workflow, this process notes that it tries to make the model. Its workers run
+    # the same command and must not note a try of their own.
     outputs = []
     if RUN in os.environ and not is_worker():
         outputs.append(str(arguments.output))
-    # As in the rule's `changed`.
+    # The rule's `changed` compares the same parameters.
     params = {"version": TRAINING_VERSION}
     start = [str(arguments.start)] if arguments.start else []
     with living_job(), noted_try(outputs), noted_origin(outputs, params, start):
@@ -194,7 +197,7 @@ def _start_training(arguments: Namespace) -> None:
         recipe = model.training
     if arguments.start and recipe.start is None:
         raise UserError(
-            f"--start {arguments.start}: states the local file of training.start.from, but the "
+            f"--start {arguments.start}: is the local file of training.start.from, but the "
             f"recipe of '{model_name}' has no training.start (docs/fine_tuning.md)"
         )
     changes = {
@@ -230,15 +233,15 @@ def _start_training(arguments: Namespace) -> None:
 def _check_files(arguments: Namespace) -> None:
     """Check that a model can be written, and that the files to read exist and are not damaged.
 
-    Some of these files are only read at the end of the training, so they are checked now.
+    All files are checked now, because some are only read at the end of the training.
 
     Raises:
-        UserError: a check fails.
+        UserError: A check fails.
     """
     if is_written_in_place(arguments.output):
         raise UserError(
-            f"{arguments.output}: is no plain file: a training keeps its states beside its model: "
-            "name a file in a folder"
+            f"{arguments.output}: is not a plain file, beside which a training could keep its "
+            "states: name a file in a folder"
         )
     optional_files = [arguments.settings, arguments.dictionary, arguments.candidates]
     optional_files += arguments.truecasers or []
@@ -252,9 +255,9 @@ def _check_files(arguments: Namespace) -> None:
 def add_status(command: ArgumentParser) -> Run:
     """Show the condition of each training and job in a results folder.
 
-    It is running, locked, crashed (with the last lines of its log), stopped (with the reason), not
-    started or finished. The command only reads files, so the jobs may run on other machines that
-    share the folder.
+    A training or job is running, locked, crashed (with the last lines of its log), stopped (with
+    the reason), not started or finished. The command only reads files, so the jobs may run on other
+    machines that share the folder.
     """
     add_file(
         command,
@@ -287,7 +290,7 @@ def _status(arguments: Namespace) -> None:
 
     if not out.is_terminal:
         raise UserError(
-            "--watch: the output is no terminal: leave out --watch, or use --json"
+            "--watch: the output is not a terminal: leave out --watch, or use --json"
         )
     with (
         suppress(KeyboardInterrupt),  # Ctrl-C is the way to leave the view
@@ -303,8 +306,8 @@ def add_remove_states(command: ArgumentParser) -> Run:
     """List or remove the saved states of finished trainings in a folder.
 
     Models, records and scores stay, and so do the states of trainings that run or were stopped.
-    Without its state a model can neither be exported again nor trained for more epochs
-    (docs/operations.md): it is then trained from the start.
+    Without its state, a model is trained from the start if it is to be exported again or trained
+    for more epochs (docs/operations.md).
     """
     add_file(command, "folder", "folder of the results, of a task or of a run")
     add_flag(command, "--yes", "remove the states [list them only]")
@@ -327,10 +330,10 @@ def _remove_states(arguments: Namespace) -> None:
 
 
 def add_kernels(command: ArgumentParser) -> Run:
-    """Measure the speed of the matrix products in a model's training, by kernel and in GFLOP/s.
+    """Measure each kernel's speed in the matrix products of a model's training, in GFLOP/s.
 
-    A training uses the kernel that the key products in config.yaml names. With auto it uses the one
-    that was faster when kernels were first measured on this machine.
+    A training uses the kernel that the key products in config.yaml names. With auto, the training
+    uses the kernel that was faster when kernels were first measured on this machine.
     """
     command.add_argument(
         "--model",

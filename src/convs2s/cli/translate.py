@@ -26,19 +26,17 @@ MODEL_SUFFIX = ".safetensors"
 
 
 def add_translate(command: ArgumentParser) -> Run:
-    """Translate a file, or the standard input, line by line and in order.
+    """Translate a file or the standard input, line by line and in order.
 
-    Each line is a sentence, unless --split-sentences is given.
-
-    The text is raw, and is prepared like the test sets of the model's task. With --pretokenized it
-    consists of the model's tokens. If the translation of a file was killed, rerun the same command
-    to resume it.
+    Each line is a sentence, unless --split-sentences is given. The text is raw and is prepared like
+    the test sets of the model's task, unless --pretokenized is given. If the translation of a file
+    was killed, rerun the same command to resume it.
     """
     add_file(
         command,
         "model",
-        "model file; several files make an ensemble; a last file whose name does not end in "
-        f"{MODEL_SUFFIX} is the one to translate",
+        "model file; several files make an ensemble; if the name of the last file does not end in "
+        f"{MODEL_SUFFIX}, it is the file to translate",
         nargs="+",
     )
     add_file(command, "--input", "file to translate [the standard input]")
@@ -51,12 +49,12 @@ def add_translate(command: ArgumentParser) -> Run:
     add_flag(
         command,
         "--pretokenized",
-        "input and output are the model's tokens, separated by blanks, such as lo@@ w",
+        "input and output are the model's tokens (such as lo@@ w), separated by blanks",
     )
     add_flag(
         command,
         "--split-sentences",
-        "translate each sentence of a line by itself, and join the translations to one line",
+        "translate each sentence of a line by itself, and join their translations into one line",
     )
     command.add_argument(
         "--n-best",
@@ -69,8 +67,8 @@ def add_translate(command: ArgumentParser) -> Run:
         type=_count,
         default=1,
         metavar="N",
-        help="processes that translate a file; they share the --threads and the memory of the "
-        "weights [1]",
+        help="processes that translate a file; they share the --threads, and one copy of the "
+        "weights in memory [1]",
     )
     add_flag(command, "--quiet", "print no progress and no hints")
     add_device(command)
@@ -86,11 +84,11 @@ def _count(text: str) -> int:
 
 
 def _translate(arguments: Namespace) -> None:
-    # Loading libraries and models makes almost no garbage. Looking for it would take a tenth of the
-    # time until the first translation.
+    # Loading libraries and models makes almost no garbage. Looking for garbage would take a tenth
+    # of the time until the first translation.
     gc.disable()
-    is_model = arguments.model[-1].suffix == MODEL_SUFFIX
-    if arguments.input is None and len(arguments.model) > 1 and not is_model:
+    last_is_model = arguments.model[-1].suffix == MODEL_SUFFIX
+    if arguments.input is None and len(arguments.model) > 1 and not last_is_model:
         arguments.input = arguments.model.pop()
     if Path("-") in (arguments.input, arguments.output):
         raise UserError(
@@ -98,7 +96,7 @@ def _translate(arguments: Namespace) -> None:
         )
     if arguments.input is None and (arguments.output or arguments.workers > 1):
         raise UserError(
-            "--output and --workers are for files: name one after the model"
+            "--output and --workers need a file to translate: name one after the model"
         )
     is_list = arguments.n_best and not arguments.json
     if arguments.split_sentences and (arguments.pretokenized or is_list):
@@ -121,8 +119,8 @@ def _translate_on(device: str, arguments: Namespace) -> None:
         settings.check_n_best(arguments.n_best, f"--n-best {arguments.n_best}")
     if arguments.workers > 1 and device != "cpu":
         raise UserError(
-            "--workers: only for CPUs, as one process keeps a GPU busy: raise --batch-sentences "
-            "instead"
+            "--workers: only for CPUs, because one process keeps a GPU busy: raise "
+            "--batch-sentences instead"
         )
     translator = LineTranslator(
         arguments.model,
@@ -138,7 +136,7 @@ def _translate_on(device: str, arguments: Namespace) -> None:
         arguments.split_sentences,
         hints=not (arguments.pretokenized or arguments.quiet or arguments.workers > 1),
     )
-    gc.freeze()  # later collections skip what is loaded by now
+    gc.freeze()  # Later collections skip all objects that exist now.
     gc.enable()
     if arguments.input is None:
         translate_stream(translate, sys.stdin.buffer, "standard input")  # type: ignore[arg-type]
@@ -163,11 +161,11 @@ def _translate_on(device: str, arguments: Namespace) -> None:
 
 
 def add_translate_document(command: ArgumentParser) -> Run:
-    """Translate the text of a document, sentence by sentence, and keep all else.
+    """Translate the text of a document, sentence by sentence, and keep everything else.
 
     The documents are plain text, HTML, Markdown, subtitles (srt, vtt), Word documents (docx) and
-    gettext's catalogues (po); the suffix of --input says which (docs/documents.md). Markdown and po
-    need the extra `documents` of the package.
+    gettext's catalogues (po). The suffix of --input states the format (docs/documents.md). Markdown
+    and po need the extra `documents` of the package.
     """
     add_models(command)
     add_file(command, "--input", "document to translate", required=True)
@@ -200,7 +198,8 @@ def add_serve(command: ArgumentParser) -> Run:
 
     A request chooses among models for different languages. The server accepts connections from this
     machine only, unless --host states another address. Requests that arrive together are translated
-    together. After Ctrl-C, SIGTERM or SIGHUP it finishes the requests that it has, then ends.
+    together. After Ctrl-C, SIGTERM or SIGHUP, the server finishes the requests that it has received
+    and then ends.
     """
     add_file(
         command,
@@ -212,7 +211,7 @@ def add_serve(command: ArgumentParser) -> Run:
     add_flag(
         command,
         "--pretokenized",
-        "texts are the model's tokens, separated by blanks, such as lo@@ w",
+        "texts are the model's tokens (such as lo@@ w), separated by blanks",
     )
     add_device(command)
     add_threads(command)
@@ -237,8 +236,8 @@ def _serve(arguments: Namespace) -> None:
 def add_attention(command: ArgumentParser) -> Run:
     """Translate a sentence and print an HTML page that shows the attention of each decoder layer.
 
-    On the page, point at a token, or move to it with Tab and the arrow keys. The page needs no
-    network.
+    On the page, point at a token, or move to it with Tab and the arrow keys, to see its attention.
+    The page needs no network connection.
     """
     add_file(command, "model", "model file, or name of a published model")
     command.add_argument("sentence", help="raw text of the sentence to translate")

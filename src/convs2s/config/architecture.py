@@ -40,7 +40,7 @@ Width = Annotated[int, Field(ge=1, le=LARGEST_WIDTH)]
 
 @dataclass(frozen=True)
 class Layer:
-    """One convolutional block: ``width`` is its number of channels d, ``kernel`` its width k."""
+    """One convolutional block with ``width`` channels (d) and a kernel of ``kernel`` tokens (k)."""
 
     width: int
     kernel: int
@@ -83,10 +83,11 @@ class VocabularySelection(Section):
     frequent: NonNegativeInt = 500
     """Number of the most frequent target words, which are always scored."""
     candidates: Annotated[int, Field(ge=1, le=100)] = 100
-    """Maximum number of target words that are scored because of one source word."""
+    """Maximum number of target words that are scored in addition for each source word."""
 
 
 def _expanded(stacks: tuple[Blocks, ...]) -> tuple[Layer, ...]:
+    """Return the blocks of all stacks, one entry for each, the lowest first."""
     layers: list[Layer] = []
     for stack in stacks:
         layers += [Layer(stack.width, stack.kernel)] * stack.layers
@@ -109,18 +110,18 @@ Stacks = Annotated[
 
 
 class NetworkSettings(Section):
-    """The settings of a network of any kind, and the properties that planning needs.
+    """The settings of a network of any kind, and its properties that are known before it is built.
 
     An extension adds a kind of network as a subclass.
     """
 
-    # Needed for unknown-word replacement and attention plots.
+    # Unknown-word replacement and attention plots need a network with attention.
     has_attention: ClassVar[bool] = True
-    # Whether ``convs2s.models.onnx_graphs`` can build its graphs.
+    # Whether ``convs2s.models.onnx_graphs`` can build graphs of the network.
     runs_onnx: ClassVar[bool] = False
 
     kind: str
-    # Extensions only: (source_types, target_types) -> Network.
+    # Only extensions define this method: (source_types, target_types) -> Network.
     build: ClassVar[Callable[..., Any]]
 
     @property
@@ -130,18 +131,18 @@ class NetworkSettings(Section):
 
     @property
     def selection(self) -> VocabularySelection | None:
-        """The key ``vocabulary_selection``, if this kind has it; None: all tokens are scored."""
+        """The key ``vocabulary_selection`` if this kind has it; None if all tokens are scored."""
         return getattr(self, "vocabulary_selection", None)
 
     def check(self, where: str) -> None:
         """Check that the keys fit each other.
 
         Raises:
-            UserError: They do not; the message begins with ``where``.
+            UserError: Two keys do not fit. The message begins with ``where``.
         """
 
     def count_parameters(self, source_types: int, target_types: int) -> int:
-        """Return the number of parameters for vocabularies of these sizes; 0: it is not known."""
+        """Return the number of parameters for vocabularies of these sizes; 0 if it is not known."""
         return 0
 
     def count_embeddings(self, source_types: int, target_types: int) -> int:
@@ -151,7 +152,8 @@ class NetworkSettings(Section):
     def code(self) -> dict[str, str]:
         """Return {"code": digest of the extension's code}; {} for the networks of this package.
 
-        A training counts the digest as a setting, so that it starts anew when the code changes.
+        The digest is one of the settings that identify a training. When the code changes, the
+        training therefore starts again from the beginning.
         """
         if type(self).__module__ == __name__:
             return {}
@@ -234,7 +236,7 @@ class ConvS2SArchitecture(NetworkSettings):
         """Check that ``attention`` and ``attention_weights`` fit the decoder's blocks.
 
         Raises:
-            UserError: They do not; the message begins with ``where``.
+            UserError: One of them does not. The message begins with ``where``.
         """
         widths = sorted({block.width for block in self.attending_layers})
         if self.attention_weights == "shared" and len(widths) > 1:
@@ -254,34 +256,36 @@ class ConvS2SArchitecture(NetworkSettings):
     def count_parameters(self, source_types: int, target_types: int) -> int:
         """Return the number of parameters for vocabularies of these sizes."""
         embedding = self.embedding
-        # Inputs and outputs of each linear map or convolution.
+        # Number of inputs and outputs of each linear map or convolution.
         maps: list[tuple[int, int]] = []
-        for stack, top in (
+        for layers, output_width in (
             (self.encoder_layers, embedding),
             (self.decoder_layers, self.output_embedding),
         ):
-            below = stack[0].width
-            maps.append((embedding, below))
-            for layer in stack:
-                # 2: values and gates.
-                maps.append((layer.kernel * below, 2 * layer.width))
-                if below != layer.width:
-                    maps.append((below, layer.width))  # for the residual connection
-                below = layer.width
-            maps.append((below, top))
+            width_below = layers[0].width
+            maps.append((embedding, width_below))
+            for layer in layers:
+                # A gated linear unit needs a value and a gate for each channel.
+                maps.append((layer.kernel * width_below, 2 * layer.width))
+                if width_below != layer.width:
+                    # The residual connection maps the input to the width of the output.
+                    maps.append((width_below, layer.width))
+                width_below = layer.width
+            maps.append((width_below, output_width))
         attending = self.attending_layers
         if self.attention_weights == "shared":
             attending = attending[:1]
         for layer in attending:
             maps.append((layer.width, embedding))
             maps.append((embedding, layer.width))
-        # Each output of a map has a row of weights, a norm (weight normalization) and a bias.
+        # Each output of a map has a weight for each input, a norm (weight normalization) and a
+        # bias.
         map_parameters = 0
         for inputs, outputs in maps:
             map_parameters += (inputs + 2) * outputs
-        # The softmax layer is such a map, but with vocabulary selection it has no norms.
-        extra = 1 if self.selection else 2
-        softmax_parameters = (self.output_embedding + extra) * target_types
+        # The softmax layer is such a map, but it has no norms if the model selects its vocabulary.
+        norm_and_bias = 1 if self.selection else 2
+        softmax_parameters = (self.output_embedding + norm_and_bias) * target_types
         embeddings = self.count_embeddings(source_types, target_types)
         return map_parameters + softmax_parameters + embeddings
 
@@ -296,7 +300,7 @@ class ConvS2SArchitecture(NetworkSettings):
 class LstmArchitecture(NetworkSettings):
     """The LSTM network (Sutskever et al. 2014), without the sizes of its vocabularies."""
 
-    # The decoder gets only the encoder's final state.
+    # The decoder reads nothing of the source but the encoder's final state.
     has_attention: ClassVar[bool] = False
 
     kind: Literal["lstm"]
@@ -308,21 +312,21 @@ class LstmArchitecture(NetworkSettings):
     embedding: Width = 1000
     """Width of the token embeddings."""
     dropout: Probability = 0.0
-    """Probability with which dropout sets a value of the embeddings or of a layer's output to 0; 0
-    in the paper."""
+    """Probability with which dropout sets a value of the embeddings or of a layer's output to 0.
+    The paper uses no dropout."""
     initialization: PositiveFloat = 0.08
-    """Every parameter is drawn uniformly between minus this value and this value."""
+    """Every parameter is drawn uniformly from the range between minus this value and this
+    value."""
     reverse_source: bool = True
     """Whether the encoder reads the source's words in reverse order, with the end token last
     (Sutskever et al. 2014, section 3.3)."""
 
     def count_parameters(self, source_types: int, target_types: int) -> int:
         """Return the number of parameters for vocabularies of these sizes."""
-        # Inputs of the layers of one side, in all.
+        # Sum of the input widths of the encoder's layers, and also of the decoder's.
         inputs = self.embedding + (self.layers - 1) * self.cells
-        # Outputs of a layer's gates, each with two biases.
-        gates = 4 * self.cells
-        # Parameters of the layers of both sides.
+        gates = 4 * self.cells  # number of gates of a layer
+        # A gate has a weight for each input and each of the layer's cells, and two biases.
         layer_parameters = 2 * gates * (inputs + self.layers * (self.cells + 2))
         embeddings = (source_types + target_types) * self.embedding
         softmax_parameters = target_types * (self.cells + 1)
@@ -352,25 +356,30 @@ class RnnArchitecture(NetworkSettings):
     def count_parameters(self, source_types: int, target_types: int) -> int:
         """Return the number of parameters for vocabularies of these sizes."""
         cells = self.cells
+        # Number of gates of a layer.
         gates = {"gru": 3, "lstm": 4}[self.cell] * cells
-        feeds_context = self.attention == "bahdanau"
-        # Inputs of the layers of the encoder's directions, and of the decoder, in all.
-        read = 2 * (self.embedding + (self.layers - 1) * 2 * cells)
-        read += self.embedding + (self.layers - 1) * cells
-        readout = 3 * cells
-        attention = (2 * cells + 1) * cells
-        if feeds_context:
-            read += 2 * cells
-            readout += self.embedding
-            attention += cells * (cells + 1) + cells
-        # Each gate of a layer has two biases.
-        layers = gates * (read + 3 * self.layers * (cells + 2))
-        first = self.layers * cells * (cells + 1)
-        readouts = (readout + 1) * self.embedding
-        softmax_parameters = target_types * (self.embedding + 1)
+        # Sums of the input widths of the layers. The encoder has layers of both directions, and
+        # each of them reads both directions of the layer below.
+        encoder_inputs = 2 * (self.embedding + (self.layers - 1) * 2 * cells)
+        decoder_inputs = self.embedding + (self.layers - 1) * cells
+        # The readout computes the output layer's input from the decoder's output (cells) and the
+        # context (2 * cells).
+        readout_inputs = 3 * cells
+        attention = (2 * cells + 1) * cells  # the map to the keys
+        if self.attention == "bahdanau":
+            # The bottom layer also reads the context, and the readout also the embedding.
+            decoder_inputs += 2 * cells
+            readout_inputs += self.embedding
+            attention += (cells + 1) * cells + cells  # the map of the query; the scores
+        # A gate has a weight for each input and each of the layer's cells, and two biases. 3: the
+        # two directions of the encoder, and the decoder.
+        inputs = encoder_inputs + decoder_inputs
+        layers = gates * (inputs + 3 * self.layers * (cells + 2))
+        first_states = self.layers * (cells + 1) * cells
+        readout = (readout_inputs + 1) * self.embedding
+        softmax = target_types * (self.embedding + 1)
         embeddings = self.count_embeddings(source_types, target_types)
-        rest = attention + first + readouts + softmax_parameters
-        return layers + rest + embeddings
+        return layers + first_states + attention + readout + softmax + embeddings
 
     def count_embeddings(self, source_types: int, target_types: int) -> int:
         """Return the number of parameters of the token embeddings."""
@@ -386,17 +395,16 @@ def _by_kind(
     read_built_in: Callable[[object], Any],
     info: ValidationInfo[bool | None],
 ) -> Any:
-    """Read the settings of a network with the class of their kind, convs2s by default.
+    """Read the settings of a network with the class of its kind, and check that its keys fit.
 
-    Then check that its keys fit each other.
-
-    ``read_built_in`` is pydantic's validator for the kinds of this package. The context of ``info``
-    says whether texts may stand for other values (`convs2s.config.messages.validated`).
+    The kind is convs2s if the settings state none. ``read_built_in`` is pydantic's validator for
+    the kinds of this package. The context of ``info`` says whether texts may stand for other values
+    (`convs2s.config.messages.validated`).
     """
     if isinstance(stated, NetworkSettings):
         return stated
     if not isinstance(stated, dict):
-        # This fails with pydantic's message.
+        # This raises pydantic's error for a value that is not a mapping.
         return read_built_in(stated)
     # Shortened, because a message may show it.
     kind = str(stated.get("kind", "convs2s"))[:100]
@@ -422,7 +430,7 @@ Architecture: TypeAlias = Annotated[
 
 
 class _Stated(Section):
-    """A mapping with the architecture under its key, so that messages name the key."""
+    """A mapping with the key ``architecture``, so that messages name this key."""
 
     architecture: Architecture
 

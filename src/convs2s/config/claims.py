@@ -32,26 +32,27 @@ class CellName(Section):
 
 
 class CellsCompared(Section):
-    """Cells that are said to be better than the same number of other cells."""
+    """Cells that the claim calls better than the same number of other cells."""
 
     better: SomeItems[CellName]
-    """The cells that are said to be better. If there are several, their sum is compared. For the
+    """The cells that the claim calls better. If there are several, their sum is compared. For the
     claim A - B > C - D, list A and D here, and B and C in worse. To count a cell twice, list it
     twice."""
     worse: SomeItems[CellName]
-    """The cells that are said to be worse. The number of cells must be the same as in better."""
+    """The cells that the claim calls worse. The number of cells must be the same as in better."""
     margin: NonNegativeFloat = 0.0
-    """How far the better side may be behind, in units of the column, for claims that something does
-    not help."""
+    """How far the cells in better may fall behind those in worse while the claim still holds, in
+    units of the column. It is for claims that something does not help."""
     within: PositiveFloat | None = None
-    """How much the sides may differ in either direction, in units of the column, for claims that
-    something makes no difference; null for claims that the cells in better are better."""
+    """How far the two sides may differ in either direction while the claim still holds, in units of
+    the column. It is for claims that something makes no difference; null for claims that the cells
+    in better are better."""
     models: Annotated[int, Field(ge=2)] | None = None
     """Number of models of the ensembles on the better side, if the claim states it."""
 
 
 class LengthsCompared(Section):
-    """Cells whose translations are said to be as long as the references."""
+    """Cells whose translations are as long as the references, as the claim says."""
 
     cells: SomeItems[CellName]
     """Cells with a score in tokenized BLEU; the lengths are recorded with that score."""
@@ -61,7 +62,7 @@ class LengthsCompared(Section):
 
 
 class Trend(Section):
-    """Rows whose values are said to rise with x.
+    """Rows whose values rise with x, as the claim says.
 
     The claim holds if the slope of the fitted line is significantly positive and no pair of rows
     falls significantly.
@@ -72,14 +73,14 @@ class Trend(Section):
     group: str | None = None
     """Group of the rows; null if only one row of the table has each name."""
     column: str = "bleu"
-    """Key of the column. Perplexities and times must fall instead of rise."""
+    """Key of the column. Perplexities and times must fall instead of rising."""
     x: Annotated[dict[str, float], Field(min_length=1)]
     """Name of a row -> its value of x."""
     per: Text
     """The unit of x, such as layer."""
     nested: bool = False
-    """Whether rows are named by lists of what they have, such as 1, 2, 3. Then two rows refute the
-    claim only if the better one has a part of what the worse one has."""
+    """Whether the name of each row is a list, such as 1, 2, 3 for the blocks that attend. If it is,
+    two rows can refute the claim only if one list contains all items of the other list and more."""
 
     def cell(self, row: str) -> CellName:
         """Return the cell of one of the rows."""
@@ -106,12 +107,13 @@ class Claim(Section):
     """Cells of the measure phrases_apart; the states of different meanings must be apart in all of
     them."""
     exploratory: str | None = None
-    """What was chosen after results had been seen; null if the comparisons were planned before."""
+    """What was chosen after results had been seen; null if all comparisons were planned before
+    that."""
     untested: str | None = None
     """Why the claim has no comparisons, trends, lengths or phrases; null if it has some."""
 
     def cells(self) -> Iterator[CellName]:
-        """Yield every cell that the claim names; a cell that it names twice comes twice."""
+        """Yield every cell that the claim names. A cell that is named twice is yielded twice."""
         for compared in self.comparisons:
             yield from (*compared.better, *compared.worse)
         for trend in self.trends:
@@ -135,10 +137,10 @@ def row_index(
     rows = tables[cell.table].rows
     groups = {row.group for row in rows if row.group}
     check_known(where, f"group of {cell.table}", cell.group, groups)
-    # Index of a row -> its name. These are the rows of the group, or all rows if no group is named.
+    # Index -> name of each row of the group, or of each row if the cell names no group.
     systems = {}
     for index, row in enumerate(rows):
-        if cell.group in (None, row.group):
+        if cell.group is None or cell.group == row.group:
             systems[index] = row.system
     check_known(where, f"row of {cell.table}", cell.row, systems.values())
     found = [index for index, system in systems.items() if system == cell.row]
@@ -157,12 +159,13 @@ def check_claim(
     """Check that a claim names cells that have values, or says why it names none.
 
     Raises:
-        UserError: The claim does neither or both, names an unknown cell or one without a value, or
-            has a malformed comparison. The message begins with ``where``.
+        UserError: The claim does neither or both, names an unknown cell or a cell without a value,
+            or has a malformed comparison. The message begins with ``where``.
     """
     cells = list(claim.cells())
-    has_reason = claim.untested is not None
-    if bool(cells) == has_reason:
+    has_cells = bool(cells)
+    is_untested = claim.untested is not None
+    if has_cells == is_untested:
         raise UserError(
             f"{where}: expected comparisons, trends, lengths or phrases, or only untested with a "
             "reason"
@@ -195,15 +198,17 @@ def _row_with_value(
 
     A row of kind cited needs a printed number; a row of kind ours needs a measure.
     """
-    # This also checks the name of the table.
+    # This also checks that the table exists.
     index = row_index(cell, tables, where)
     table = tables[cell.table]
     row = table.rows[index]
     columns = {column.key: column for column in table.columns}
     check_known(where, f"column of {cell.table}", cell.column, columns)
-    value: object = row.measures.get(cell.column, columns[cell.column].measure)
+    value: object
     if row.kind == "cited":
         value = printed_number(row, cell.column)
+    else:
+        value = row.measures.get(cell.column, columns[cell.column].measure)
     if value is None:
         raise UserError(
             f"{where}: row '{cell.row}' of {cell.table} has no number in column "

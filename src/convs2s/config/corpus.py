@@ -23,13 +23,13 @@ Language = Annotated[
     str,
     Expecting(
         "expected a language code of two or three lower-case letters, optionally with a suffix "
-        'such as _title; write "no" in quotes, as YAML reads it as false without them',
+        'such as _title; write "no" in quotes, because YAML reads it as false without them',
         pattern="^[a-z]{2,3}(_[a-z]+)?$",
     ),
 ]
 
 # train and valid are the names of the other two splits. Files are named after splits, so a test set
-# cannot have these names.
+# cannot have these names. $ also matches before a line break at the end, which (?!\n) excludes.
 TestSetName = Annotated[
     str,
     Expecting(
@@ -87,7 +87,8 @@ class FilePair(Section):
         if self.source == self.target:
             raise PydanticCustomError(
                 "sides",
-                "expected two files, not one for both sides; name its fields or members after #",
+                "expected different files for source and target; name fields or members of one "
+                "file after #",
             )
         return self
 
@@ -103,7 +104,7 @@ class ScoredFilePair(FilePair):
 class Corpus(Section):
     """The files of a task."""
 
-    # The default engine cannot read the (?!...) in the pattern of TestSetName.
+    # pydantic's default engine does not support the (?!...) in the pattern of TestSetName.
     model_config = ConfigDict(regex_engine="python-re")
 
     train: SomeItems[FilePair]
@@ -193,7 +194,7 @@ class PreparationRecipes(Section):
 
 
 class CleanLimits(Section):
-    """The limits that a training or validation pair must keep, or it is dropped."""
+    """The limits of training and validation pairs; pairs outside of them are dropped."""
 
     minimum: PositiveInt = 1
     """Minimum number of words on each side."""
@@ -205,8 +206,8 @@ class CleanLimits(Section):
     """Maximum number of tokens on each side, after BPE has split the words; null sets no limit. A
     model has 1024 positions by default, and the end token takes one of them."""
     remove_overlap: bool = False
-    """Whether training pairs are dropped whose source or target is also a line of the validation
-    text or of a test set, compared as words. dataset/counts.txt counts such lines in any case
+    """Whether a training pair is dropped if its source or target has the same words as a line of
+    the validation text or of a test set. dataset/counts.txt counts such lines in any case
     (docs/preparation.md)."""
 
     @model_validator(mode="after")
@@ -235,8 +236,8 @@ class AlignmentSettings(Section):
     pairs: PositiveInt | None = None
     """Number of training pairs that are aligned, drawn at random; null aligns all."""
     seed: NonNegativeInt = 1
-    """Seed of the draw of pairs. The pairs that are drawn depend on it, and not on the number of
-    parts in which the text is prepared."""
+    """Seed for drawing the pairs. The number of parts in which the text is prepared does not change
+    which pairs are drawn."""
 
 
 class VocabularySettings(Section):
@@ -249,8 +250,8 @@ class VocabularySettings(Section):
     merges: PositiveInt = 8000
     """Number of BPE merge operations (40,000 in the paper)."""
     joint: bool = True
-    """Whether one set of merges is learned from both languages together; false: one set for each
-    language."""
+    """Whether one set of merges is learned from both languages together. false: one set is learned
+    for each language."""
     threshold: NonNegativeInt = 0
     """Subwords that occur less often than this in the language's training text are split further;
     0 splits none."""
@@ -273,6 +274,6 @@ class VocabularySettings(Section):
         """
         if self.kind == "word":
             return []
-        return (
-            ["codes"] if self.joint else [f"codes.{language}" for language in languages]
-        )
+        if self.joint:
+            return ["codes"]
+        return [f"codes.{language}" for language in languages]

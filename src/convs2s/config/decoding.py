@@ -10,11 +10,10 @@ from convs2s.errors import UserError
 from convs2s.files.limits import LARGEST_LENGTH_PENALTY, LONGEST_OUTPUT, WIDEST_BEAM
 
 SPLIT_SENTENCES = True
-"""Whether each sentence of a text is translated by itself, unless the caller decides: in Python, by
-the server and in documents.
+"""Whether Python, the server and documents translate each sentence of a text by itself by default.
 
-The lines of ``convs2s translate`` are sentences, as in the workflow's test sets. It splits them
-only on request, so that their translations can be scored against the workflow's.
+``convs2s translate`` has another default. Like the workflow with its test sets, the command takes
+each line as one sentence, so that its translations can be compared with the workflow's.
 """
 
 LengthPenalty = Annotated[float, Field(ge=0, le=LARGEST_LENGTH_PENALTY)]
@@ -53,12 +52,12 @@ class DecodingSettings(Section):
     tune alpha for each run."""
     minimum_length: Annotated[int, Field(ge=0, le=LONGEST_OUTPUT)] = 0
     """Minimum number of tokens in an output, not counting the end token (14 for the paper's
-    summaries, section 4.1). If the maximum_length of a source is lower, its output has that many
-    tokens instead."""
+    summaries, section 4.1). If the maximum length of an output is lower, the output has the maximum
+    length."""
     maximum_length: MaximumLength = MaximumLength()
     """Maximum number of tokens in an output, not counting the end token: factor x source tokens +
-    offset. It never exceeds the number of the model's positions. The default is low, so that an
-    output that repeats itself without end is cut early (docs/translating.md)."""
+    offset, and never more than the model's positions. The default is low, so that an output that
+    repeats itself without end is cut early (docs/translating.md)."""
     unknown_penalty: NonNegativeFloat = 0.0
     """Number that is subtracted from the log-probability of the unknown word at each step."""
     finished: Literal["replace", "leave"] = "replace"
@@ -83,26 +82,28 @@ class DecodingSettings(Section):
     bf16 on a GPU that supports it, and fp32 otherwise. With auto, scores may therefore differ
     between machines (docs/translating.md)."""
     cuda_graphs: bool = True
-    """Whether a GPU records a step of the search once and replays it. Otherwise the CPU starts each
-    operation of each step: on an H100, search took 1.8 to 5.1 times as long (docs/notes/gpu.md).
-    Only for ConvS2S without vocabulary selection; no effect on a CPU."""
+    """Whether a GPU records a step of the search once and replays it. Without it, the CPU starts
+    each operation of each step, and on an H100 the search took 1.8 to 5.1 times as long
+    (docs/notes/gpu.md). The key has an effect only on a GPU, for ConvS2S without vocabulary
+    selection."""
     batch_sentences: PositiveInt = 64
     """Maximum number of sentences translated at a time. On a CPU, only the speed depends on it."""
     batch_tokens: PositiveInt | None = 4000
     """Maximum number of source tokens translated at a time, counted as the number of sentences x
     the length of the longest one. A sentence that is longer than the limit is translated alone. The
-    limit bounds memory and padding if sentences are long. On a CPU, the result does not depend on
+    limit bounds memory and padding if sentences are long. On a CPU, translations do not depend on
     it. null: no limit."""
 
     @model_validator(mode="after")
     def _check_lengths(self) -> Self:
-        """Check that a maximum length that is the same for all sources allows the minimum."""
+        """Check that outputs can have the minimum length, if all have the same maximum length."""
         limit = self.maximum_length
         if limit.factor == 0 and self.minimum_length > limit.offset:
             raise PydanticCustomError(
                 "lengths",
                 f"minimum_length {self.minimum_length} is above the maximum length of every "
-                f"output, {limit.offset} (maximum_length): lower the one or raise the other",
+                f"output, {limit.offset} (maximum_length): lower minimum_length or raise "
+                "maximum_length.offset",
             )
         return self
 
@@ -115,7 +116,7 @@ class DecodingSettings(Section):
         """Check that a search finds ``wanted`` translations of a line.
 
         Raises:
-            UserError: The beam is narrower than that; the message begins with ``place``.
+            UserError: The beam is narrower than ``wanted``. The message begins with ``place``.
         """
         if wanted > self.beam:
             raise UserError(
@@ -125,7 +126,7 @@ class DecodingSettings(Section):
 
     @property
     def alpha(self) -> float:
-        """The length penalty as a number; a penalty to be tuned must have its value by now."""
+        """The length penalty as a number; a tuned penalty must have been replaced by its value."""
         assert not isinstance(self.length_penalty, TunedLengthPenalty)
         return self.length_penalty
 

@@ -1,8 +1,9 @@
 """Extensions: a user's Python files that add networks, preparations and metrics.
 
-docs/extending.md describes them. Only files that ``extensions`` of the user's configuration names
-are run. Each file is first run down to its first import of torch, so that planning does not have to
-import torch. ``run_rest`` runs the remaining statements when a network is built.
+docs/extending.md describes them. Only the files that the key ``extensions`` of the user's
+configuration names are run. Each file is first run down to its first import of torch, so that
+planning does not have to import torch. ``run_rest`` runs the remaining statements when a network is
+built.
 """
 
 import ast
@@ -28,10 +29,10 @@ VARIABLE = "CONVS2S_EXTENSIONS"
 Registry = Literal["ARCHITECTURES", "PREPARATIONS", "METRICS"]
 """Name of a dictionary that an extension may define: name that it adds -> value."""
 
-# For each registry, what a message says that its values are, and the methods of a value that is a
-# class. A metric is no class, because it must return a number and not an object. Values of
-# ARCHITECTURES are not checked to be subclasses of NetworkSettings, as architecture.py, which
-# defines that class, imports this module.
+# For each registry: the expected value, as messages call it, and the methods that a class must
+# have. A metric cannot be a class, because a call of it must return a number and not an object.
+# Whether a class of ARCHITECTURES is a subclass of NetworkSettings cannot be checked here, because
+# architecture.py, which defines NetworkSettings, imports this module.
 _EXPECTED: Mapping[Registry, tuple[str, Sequence[str]]] = {
     "ARCHITECTURES": (
         "a subclass of NetworkSettings with build",
@@ -53,6 +54,9 @@ def export_extensions(
     Relative paths start at ``root``. With ``add``, the files are added to those that were exported
     before. This is needed if one process reads the configurations of two modules of a workflow,
     each with extensions.
+
+    Raises:
+        UserError: A path contains the character that separates paths in the variable.
     """
     paths = os.environ.get(VARIABLE, "").split(os.pathsep) if add else []
     for file in files:
@@ -62,20 +66,21 @@ def export_extensions(
                 f"extensions: {path}: rename it, without '{os.pathsep}' in its path"
             )
         paths.append(path)
+    # An empty variable was split into one empty path, which `filter` drops.
     os.environ[VARIABLE] = os.pathsep.join(dict.fromkeys(filter(None, paths)))
 
 
 def extension_files() -> list[Path]:
     """Return the paths of the extensions that were exported.
 
-    If none were, read ``extensions`` from config.yaml and config.local.yaml in the current folder
-    and export it first.
+    If no workflow has exported any, first export those that config.yaml and config.local.yaml in
+    the current folder name.
     """
     if VARIABLE not in os.environ:
         files: tuple[str, ...] = ()
         for name, content in option_files(Path.cwd()).items():
             if isinstance(content, dict) and "extensions" in content:
-                # The later file wins.
+                # The file that comes later overrides the earlier one.
                 files = validated(
                     Options, {"extensions": content["extensions"]}, name
                 ).extensions
@@ -86,10 +91,10 @@ def extension_files() -> list[Path]:
 def added(registry: Registry, built_in: Collection[str]) -> dict[str, object]:
     """Return all entries that extensions add to a registry: name -> value.
 
-    ``built_in`` are the names that the package has.
+    ``built_in`` are the names that the package itself has.
 
     Raises:
-        UserError: An extension adds one of these names, or two extensions add the same name.
+        UserError: An extension adds one of ``built_in``, or two extensions add the same name.
     """
     found: dict[str, object] = {}
     for path in extension_files():
@@ -133,7 +138,7 @@ def check_added(
 def run_rest(section: type) -> None:
     """Run the rest of an extension's file, from its first import of torch on.
 
-    ``section`` is a class that the file defines. The rest is run once.
+    ``section`` is a class that the file defines. A second call for the same file does nothing.
     """
     module = sys.modules[section.__module__]
     _run(module, module.__dict__.pop("_rest", []))
@@ -170,7 +175,7 @@ def failures_of_code(where: object) -> Iterator[None]:
     except Exception as error:
         place = where
         extensions = [str(file) for file in extension_files()]
-        # The innermost line of an extension is the last one.
+        # The last line of an extension in the traceback is the innermost one.
         for step in traceback.extract_tb(error.__traceback__):
             if step.filename in extensions:
                 place = f"{step.filename}:{step.lineno}"
@@ -182,7 +187,7 @@ def failures_of_code(where: object) -> Iterator[None]:
 def code_of(text: str) -> str:
     """Return the syntax tree of a Python file, as text, without comments and docstrings.
 
-    The text is the same in every version of Python, so that a digest of it is too.
+    The text is the same in every version of Python, and so is a digest of it.
     """
     tree = _WithoutWords().visit(ast.parse(text))
     # Python 3.12 added the field type_params, and 3.13 leaves out empty lists by default.
@@ -191,7 +196,7 @@ def code_of(text: str) -> str:
 
 
 class _WithoutWords(ast.NodeTransformer):
-    """Drops docstrings and the strings below constants and fields that describe them."""
+    """Drops docstrings, and the strings below constants and fields, which describe them."""
 
     def visit_Expr(self, node: ast.Expr) -> ast.Expr | None:
         return None if isinstance(node.value, ast.Constant) else node
@@ -201,6 +206,7 @@ def _text(path: Path) -> str:
     try:
         return path.read_text("utf-8")
     except (OSError, UnicodeDecodeError) as error:
+        # A UnicodeDecodeError has no strerror.
         reason = getattr(error, "strerror", None) or error
         raise UserError(
             f"extensions or {VARIABLE}: {path}: cannot be read: {reason}"
@@ -212,7 +218,7 @@ def _names(path: Path, registry: Registry) -> Mapping[str, object]:
 
     Raises:
         UserError: The file cannot be read, its code fails, or the registry is malformed. The
-            message names the file and, for a failure, the line.
+            message names the file and, if the code fails, the line.
     """
     with failures_of_code(path):
         names = getattr(_module(path, _text(path)), registry, {})
@@ -228,7 +234,7 @@ def _names(path: Path, registry: Registry) -> Mapping[str, object]:
             )
             is_valid = registry != "METRICS" and has_methods
         else:
-            # Instead of a class of preparations, an extension may give a function that makes one.
+            # PREPARATIONS may have a function that makes a preparation in place of its class.
             is_valid = callable(value) and registry != "ARCHITECTURES"
         if not is_valid:
             raise UserError(
@@ -239,9 +245,9 @@ def _names(path: Path, registry: Registry) -> Mapping[str, object]:
 
 @cache
 def _module(path: Path, text: str) -> ModuleType:
-    """Return the module of an extension after running its part above the first import of torch.
+    """Run an extension down to its first import of torch, and return it as a module.
 
-    The path is the module's name. The remaining statements wait in ``_rest`` for `run_rest`.
+    The path is the module's name. The remaining statements are kept in ``_rest`` for `run_rest`.
     """
     first: list[ast.stmt] = []
     rest = ast.parse(text, path).body

@@ -19,6 +19,7 @@ _CREDENTIALS = re.compile(r"(?<=://)[^/?#]*@")  # USER:PASSWORD@ of an address
 # A password that was not written with %XX may have any character. Everything from a colon to the
 # last @ is therefore taken as a password. In an address that has a port and an @ in its path, this
 # masks the host too.
+# One slash is enough, because pathlib shortens https:// to https:/.
 _USER = re.compile(r"(?<=:/)(/*)(?:[^/?#\s]*:.*@|[^/?#\s]*@)", re.DOTALL)
 
 # The query of an address, up to a blank or a quotation mark.
@@ -67,9 +68,10 @@ def authorization(address: str) -> dict[str, str]:
 
 
 def has_valid_port(address: str) -> bool:
-    """Return whether the port of an address, if it has one, is a number.
+    """Return whether the port of an address is a number; True if the address has no port.
 
-    It is not if a password has a / in it, at which the host is then cut.
+    A password with a / in it makes this false: the host ends at the slash, and the beginning of the
+    password is read as the port.
     """
     try:
         urlsplit(address).port  # noqa: B018
@@ -80,9 +82,10 @@ def has_valid_port(address: str) -> bool:
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://")
 _WEB_SCHEMES = ("http", "https")
-# The workflow makes the files of the last two.
+# The workflow itself makes the files of demo:// and titles://.
 _READ_SCHEMES = (*_WEB_SCHEMES, "demo", "titles")
 _PLAIN_URL = re.compile(rf"({'|'.join(_READ_SCHEMES)})://[^\s\[\]\\]*")
+
 # Location, as the configuration states it -> file on this machine.
 LocalFiles = Mapping[str, Path]
 
@@ -96,7 +99,7 @@ class FileReference:
 
     @property
     def is_url(self) -> bool:
-        """Whether the location is a URL; its file is written into the downloads folder first."""
+        """Whether the location is a URL, whose file the workflow puts into the downloads folder."""
         return bool(_SCHEME.match(self.location))
 
     @property
@@ -106,17 +109,17 @@ class FileReference:
 
     def path(self, downloads: Path) -> Path:
         """Return the path of the file on this machine, which for a URL is below ``downloads``."""
-        return (
-            local_path(self.location, downloads) if self.is_url else Path(self.location)
-        )
+        if self.is_url:
+            return local_path(self.location, downloads)
+        return Path(self.location)
 
 
 def parse_file_reference(reference: str) -> FileReference:
     """Split ``LOCATION#MEMBER`` into its parts.
 
     Raises:
-        UserError: A part is empty, the scheme of a URL is not supported, or the member of an
-            archive is a file of JSON lines.
+        UserError: The location or the member after # is empty, the scheme of a URL is not
+            supported, or the member of an archive is a file of JSON lines.
     """
     location, mark, member = reference.partition("#")
     shown = masked(reference)
@@ -130,7 +133,7 @@ def parse_file_reference(reference: str) -> FileReference:
             f"{shown}: {scheme[1]}:// is not read; give http(s) or a local path"
         )
     parsed = FileReference(location, member or None)
-    # By the suffix of its name.
+    # The suffix of a member's name tells whether it has JSON lines, like that of a file.
     member_is_records = FileReference(member, None).is_records
     if member_is_records and not parsed.is_records:
         raise UserError(
@@ -142,8 +145,8 @@ def parse_file_reference(reference: str) -> FileReference:
 def files_by_location(references: Iterable[str], files: Iterable[str]) -> LocalFiles:
     """Return the local file of each location.
 
-    ``files`` has one file for each different location, in the order in which ``references`` name
-    the locations first.
+    ``files`` has one file for each different location, in the order in which the locations first
+    occur in ``references``.
     """
     locations = dict.fromkeys(
         parse_file_reference(reference).location for reference in references
@@ -170,16 +173,17 @@ ModelFile = Annotated[FileName, AfterValidator(_check_model_file)]
 def local_path(url: str, downloads: Path) -> Path:
     """Return the path of a URL's file below the downloads folder.
 
-    It is downloads/HOST/PATH for http and https, and for example downloads/demo/PATH for
-    demo://PATH.
+    The path is downloads/HOST/PATH for http and https, and downloads/demo/PATH for demo://PATH.
 
     Raises:
-        UserError: It is not a plain http(s), demo or titles URL that ends with the name of a file.
+        UserError: The URL is not a plain http(s), demo or titles URL that ends with the name of a
+            file.
     """
     shown = masked(url)
     if not (url.isascii() and _PLAIN_URL.fullmatch(url) and has_valid_port(url)):
         raise UserError(
-            f"{shown!r}: expected an http or https URL without blanks and with accents as %XX"
+            f"{shown!r}: expected an http or https URL without blanks and with accented letters "
+            "written as %XX"
         )
     parts = urlsplit(url)
     if parts.query or parts.fragment or "@" in parts.netloc:
@@ -188,7 +192,7 @@ def local_path(url: str, downloads: Path) -> Path:
             "by hand and name the local file instead"
         )
     place = f"{parts.netloc}{parts.path}"
-    # A separate folder for files that the workflow makes.
+    # The files that the workflow makes have a folder of their own.
     if parts.scheme not in _WEB_SCHEMES:
         place = f"{parts.scheme}/{place}"
     if {"", ".", ".."} & set(place.split("/")) or not parts.path:
@@ -217,7 +221,7 @@ class Download(Section):
     """A list of the files that are fetched from the internet, with their sizes and checksums.
 
     Sizes and checksums are those that public registries state. If a file has no checksum here, the
-    SHA-256 of its first download is recorded, and later downloads must have the same.
+    SHA-256 of its first download is recorded, and later downloads must have the same SHA-256.
     """
 
     url: Url
@@ -227,7 +231,7 @@ class Download(Section):
     sha256: Sha256 | None = None
     """SHA-256 of the file; null: not known."""
     md5: Md5 | None = None
-    """MD5 of the file, which is checked if sha256 is null; null: not known."""
+    """MD5 of the file, which is checked only if sha256 is null; null: not known."""
     licence: str | None = None
     """SPDX identifier of the licence, or `LicenseRef-NAME` for terms without an identifier
     (docs/data.md); null: not known."""
@@ -236,7 +240,8 @@ class Download(Section):
 def download_size(location: str, downloads: Mapping[str, Download]) -> int:
     """Return the size of a file in bytes; 0 if it is not known.
 
-    The size of a download is the stated one. The size of a local file is read from the disk.
+    The size of a download is stated in config/downloads.yaml. The size of a local file is read from
+    the disk.
     """
     if "://" in location:
         known = known_download(location, downloads)

@@ -77,17 +77,18 @@ listed, such as the settings of an extension's network, every key counts.
 def counted(section: Section, *, with_null: bool = True) -> Values:
     """Return the keys of a section on which results depend, with their values as plain data.
 
-    If ``with_null`` is false, keys whose value is null are left out.
+    Keys whose value is null are left out if ``with_null`` is false.
     """
     values: Values = section.model_dump(mode="json", exclude_none=not with_null)
     if type(section) not in _ALWAYS:
         return values
     always = _ALWAYS[type(section)].split()
     never = _NEVER.get(type(section), "").split()
-    without_defaults = section.model_dump(exclude_defaults=True)
+    not_at_default = section.model_dump(exclude_defaults=True)
     for key in list(values):
         value = getattr(section, key)
-        if key in never or (key not in always and key not in without_defaults):
+        counts = key in always or key in not_at_default
+        if key in never or not counts:
             del values[key]
         elif isinstance(value, Section):
             values[key] = counted(value, with_null=with_null)
@@ -106,8 +107,8 @@ def training_settings(model: ModelSettings) -> dict[str, object]:
 class _TrainingSettings(Section):
     architecture: Architecture
     training: Recipe
-    # Digest of an extension's code. Nothing reads it; a new digest makes the workflow train again,
-    # as it changes the file.
+    # Digest of an extension's code. Nothing reads it, but a new digest changes the file, so that
+    # the workflow trains the model again.
     code: str | None = None
 
 
@@ -118,7 +119,7 @@ def read_training_settings(path: Path) -> tuple[Architecture, Recipe]:
         UserError: The file is damaged, or its settings do not fit each other. The message names the
             file and the key.
     """
-    # Imports xopen, which planning does not need.
+    # This module imports xopen, which planning does not need.
     from convs2s.files.text import read_json
 
     settings = validated(_TrainingSettings, read_json(path), str(path))
@@ -136,16 +137,17 @@ def machine_settings(recipe: Recipe) -> dict[str, object]:
 def recipe_identity(architecture: NetworkSettings, recipe: Recipe) -> dict[str, object]:
     """Return the settings that identify a training.
 
-    The key ``start`` is left out, because the model that a training starts from is identified by
-    its content and not by its path.
+    The key ``start`` is left out, because `convs2s.training.identity` identifies the model that a
+    training starts from by its content and not by its path.
     """
     training = counted(recipe, with_null=False)
     training.pop("start", None)
     if recipe.best_by is not None:
-        # BLEU alone once decided, also between epochs that it cannot tell apart.
+        # At first, BLEU decided alone. Now the validation loss decides where BLEU cannot tell
+        # epochs apart, so trainings from before need another identity.
         training["best_by"] = f"{recipe.best_by}, then loss"
     # Schedules once had this key, which had no effect. It stays in the identity, so that trainings
-    # from that time keep theirs.
+    # from that time keep their identity.
     training["schedule"]["compare"] = "previous"
     return {
         "architecture": counted(architecture, with_null=False),

@@ -56,8 +56,8 @@ def load(
 ) -> Settings:
     """Read and validate the configuration below ``root``, the folder of config.yaml and config/.
 
-    ``given`` is the content of config.yaml, config.local.yaml and --config as Snakemake merged
-    them. If it is None, the two files are read here.
+    ``given`` is the content of config.yaml, config.local.yaml and --config, merged by Snakemake. If
+    it is None, the two files are read here.
 
     ``shipped`` is the folder of a deployed workflow. A file of config/ that ``root`` does not have
     is read from there.
@@ -65,7 +65,7 @@ def load(
     ``given_by`` is the name of ``given`` in messages if another workflow states it. config.yaml and
     config.local.yaml below ``root`` are then ignored.
 
-    A task whose file is not valid is in ``Settings.broken``; it stops no work on others.
+    A task whose file is not valid is in ``Settings.broken`` and does not stop work on other tasks.
 
     Raises:
         UserError: The configuration is not valid. The message names the file, the key and what was
@@ -84,7 +84,7 @@ def load(
             f"{root}: has no folder config: run the command in a clone or a deployed workflow"
         )
     export_extensions(options.extensions, root, add=given_by is not None)
-    # Refuse names that are taken even if the configuration does not use them.
+    # Refuse an extension whose names are taken, even if the configuration does not use them.
     added("ARCHITECTURES", KINDS)
     added("PREPARATIONS", PREPARATIONS)
     added("METRICS", {"chrF", *MEASURES})
@@ -133,7 +133,7 @@ def load_for_job(config: Mapping[str, object], shipped: str | Path) -> Settings:
 
 
 def merged(base: Mapping[str, object], changes: Mapping[str, object]) -> Values:
-    """Return ``base`` with ``changes`` merged in: mappings key by key, anything else replaced."""
+    """Return ``base`` with ``changes``: mappings are merged key by key, other values replaced."""
     result = dict(base)
     for key, value in changes.items():
         old = result.get(key)
@@ -145,7 +145,7 @@ def merged(base: Mapping[str, object], changes: Mapping[str, object]) -> Values:
 
 @dataclass(frozen=True)
 class _Files:
-    """The files of config/ with the overrides of config.yaml.
+    """The files of config/, and the overrides that config.yaml states for them.
 
     A file of the user replaces the workflow's file with the same name.
     """
@@ -164,7 +164,10 @@ class _Files:
         return own if own.exists() else self.shipped / file
 
     def with_other_suffix(self, folder: str) -> dict[str, UserError]:
-        """Return the error of each file NAME.yml in the user's folder, which is not read."""
+        """Return NAME -> error for each file NAME.yml in the user's folder.
+
+        Such a file is not read, because its suffix is not .yaml.
+        """
         errors = {}
         for file in (self.own / folder).glob("[!.]*.yml"):
             errors[file.stem] = UserError(
@@ -173,13 +176,14 @@ class _Files:
         return errors
 
     def refuse_other_suffix(self, folder: str) -> None:
-        """Raise a UserError if a file of a folder is not read."""
-        for error in self.with_other_suffix(folder).values():
-            raise error
+        """Raise a UserError if the user's folder has a file NAME.yml."""
+        errors = list(self.with_other_suffix(folder).values())
+        if errors:
+            raise errors[0]
 
     def names(self, folder: str) -> list[str]:
-        """Return the names of all YAML files in a folder, of the user and of the workflow."""
-        # Hidden files are skipped: an editor's lock file is called .#NAME.
+        """Return the names of the YAML files in the user's and the workflow's folder."""
+        # Hidden files are skipped, because an editor's lock file is called .#NAME.
         names: set[str] = set()
         for root in (self.own, self.shipped):
             names.update(file.stem for file in (root / folder).glob("[!.]*.yaml"))
@@ -190,7 +194,7 @@ class _Files:
         return validated(section, read_yaml(self.find(file), file), file)
 
     def entries(self, file: str) -> Entries:
-        """Return the entries of a file by their names; their keys are not validated yet."""
+        """Return the entries of a file by their names, without validating their keys."""
         entries = read_yaml(self.find(file), file) or {}
         if not isinstance(entries, dict) or not all(
             isinstance(entry, dict) for entry in entries.values()
@@ -221,7 +225,7 @@ class _Files:
     ) -> str:
         """Return the beginning of messages about an entry.
 
-        It is ``file``, and for an entry with overrides also the file or flag that states them.
+        It names ``file`` and, if the entry has overrides, the file or flag that states them.
         """
         if name not in self.overrides.get(kind, ()):
             return file
@@ -236,7 +240,7 @@ class _Files:
         name: str,
     ) -> S:
         """Return an entry, with its overrides merged in, as an object of its class."""
-        # Overrides that Snakemake read may have texts for numbers, truth values and null.
+        # Snakemake may have left numbers, truth values and null in the overrides as texts.
         lax = self.has_texts and bool(self.overrides.get(kind))
         return validated(section, entry, self.place(kind, file, name), lax=lax)
 
@@ -246,7 +250,7 @@ class _Files:
         file: str,
         kind: str = "",
     ) -> dict[str, S]:
-        """Return the sections of a file by their names, with the overrides of ``kind``, if any."""
+        """Return the sections of a file by their names, with the overrides of ``kind``."""
         entries = self.overridden(kind, self.entries(file))
         return {
             name: self.validated(section, entry, kind, f"{file}: {name}", name)
@@ -274,7 +278,7 @@ def _read_options(
         # leaves numbers, truth values and null as texts. It also leaves 1e-4 in a file as text.
         values = with_texts(given, lambda text: None if text == "null" else text)
         for key, value in values.items():
-            # A value of a file is the same as there.
+            # A value that the files do not state comes from the command line.
             if stated.get(key) != value:
                 origins[key] = giver
         stated = values
@@ -282,7 +286,7 @@ def _read_options(
 
 
 def _check_name(name: str, where: str) -> None:
-    # The names become parts of file names, which Snakemake matches by wildcards.
+    # The names become parts of file names, which Snakemake matches with wildcards.
     if not re.fullmatch("[a-z][a-z0-9_]*", name):
         raise UserError(
             f"{where}: expected a name of lower-case letters, digits and underscores that begins "
@@ -294,12 +298,13 @@ def check_task_name(name: str, where: str) -> None:
     """Check that a task can have this name.
 
     Raises:
-        UserError: It cannot. The message begins with ``where``.
+        UserError: The name is malformed, or a folder of the results has it. The message begins with
+            ``where``.
     """
     _check_name(name, where)
     if name in FOLDERS_OF_RESULTS:
         raise UserError(
-            f"{where}: the results have a folder '{name}' of their own; rename the task"
+            f"{where}: '{name}' is the name of another folder of the results; rename the task"
         )
 
 
@@ -320,10 +325,12 @@ def _read_downloads(files: _Files) -> dict[str, Download]:
 def _read_tables(files: _Files) -> dict[str, Table]:
     """Return all tables of config/paper.yaml."""
     tables = files.named(Table, "config/paper.yaml")
-    for name in {"claims", "costs", "ledger", "report"} & tables.keys():
-        raise UserError(
-            f"config/paper.yaml: {name}: a page beside the tables has this name; rename the table"
-        )
+    for name in ("claims", "costs", "ledger", "report"):
+        if name in tables:
+            raise UserError(
+                f"config/paper.yaml: {name}: a page beside the tables has this name; rename the "
+                "table"
+            )
     return tables
 
 
@@ -343,7 +350,8 @@ def _read_tasks(
         except UserError as error:
             broken[name] = error
     entries = files.overridden("tasks", entries)
-    # Tasks with a text of their own come first: a fault of theirs is one of all that share it.
+    # Tasks with their own text come first, because an error in the file of such a task is also an
+    # error of each task that shares the text.
     for name in sorted(entries, key=lambda name: "text" in entries[name]):
         entry = entries[name]
         file = f"config/tasks/{name}.yaml"
@@ -362,7 +370,7 @@ def _read_tasks(
 
 
 def _task_entry(files: _Files, name: str) -> Values:
-    """Return the content of a task's file; its keys are not validated yet."""
+    """Return the content of a task's file, without validating its keys."""
     file = f"config/tasks/{name}.yaml"
     check_task_name(name, file)
     entry = read_yaml(files.find(file), file)
@@ -410,9 +418,9 @@ def _read_models(
 ) -> tuple[dict[str, ModelSettings], dict[str, str], Scale]:
     """Return all models, their files, and the scale with small versions of models as stand-ins.
 
-    If the scale has ``shrink``, small versions are made of the convolutional models of ``paper``,
-    the tables with rows at this scale. A file of models may have an entry with the name of a small
-    version, which is then used instead.
+    ``paper`` has the tables with rows at this scale. If the scale has ``shrink``, a small version
+    is made of each of their convolutional models. If a file of models has an entry with the name of
+    a small version, this entry is used instead.
     """
     entries, model_files = _model_entries(files)
     entries = files.overridden("models", entries)
@@ -469,7 +477,8 @@ def _extended(
 ) -> Values:
     """Return a model's entry merged into the entries that it extends.
 
-    ``below`` are the models that extend this one, by which a circle is found.
+    ``below`` are the models that extend this one, directly or through each other. They show whether
+    a model extends itself.
     """
     base = entries[name].get("extends")
     if base is None:

@@ -36,7 +36,7 @@ class ScoreFile:
 class Measure:
     """A score and where it is found.
 
-    ``place`` is the path of keys in the JSON file, joined by points. ``label`` is the name of the
+    ``place`` is the path of keys in the JSON file, joined by dots. ``label`` is the name of the
     score in footnotes.
     """
 
@@ -76,7 +76,7 @@ _SPEED = ScoreFile("training.speed.json", ("training.speed",))
 
 
 class _Measures(dict[str, Measure]):
-    """Measures by name. Any name that is not built in is taken as an extension's metric."""
+    """Measures by name. A name that is not built in is the name of an extension's metric."""
 
     def __missing__(self, name: str) -> Measure:
         return Measure(name, _BLEU, f"further.{name}")

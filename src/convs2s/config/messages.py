@@ -14,12 +14,12 @@ from convs2s.errors import UserError
 
 _MOST_NAMES = 12  # maximum number of known names that a message lists
 _MOST_SHOWN = 60  # maximum number of characters of a value that a message shows
-# Maximum number of characters of a value in which passwords are masked. The time for that grows
-# with the square of their number.
+# Maximum number of characters of a value that are searched for passwords. The time of the search
+# grows with the square of this number.
 _MOST_MASKED = 1000
 
-# Type of a failure -> words in place of pydantic's, if those name Python's types or are long. The
-# fields in {} are in the failure's context.
+# Type of a failure -> words in place of pydantic's words, if these are long or name Python's types.
+# The fields in {} are in the failure's context.
 _WORDS = {
     "dict_type": "expected a mapping of keys to values",
     "model_type": "expected a mapping of keys to values",
@@ -45,22 +45,22 @@ def validated(
 ) -> S:
     """Return the content of a file, or of a part of it, as an object of its class.
 
-    ``lax``: texts may stand for numbers, truth values and null, as Snakemake leaves some of them as
-    texts.
+    With ``lax``, texts may stand for numbers, truth values and null, because Snakemake leaves some
+    of these values as texts.
 
     Raises:
         UserError: The content is not valid. The message begins with ``where`` and names the key.
     """
+    # None: as the section is configured, which is strict.
+    strict = False if lax else None
     try:
-        return section.model_validate(
-            stated, strict=False if lax else None, context=lax
-        )
+        return section.model_validate(stated, strict=strict, context=lax)
     except ValidationError as error:
         message = _message(error.errors(include_url=False), stated)
         raise UserError(f"{where}: {masked(message)}") from None
     except UserError as error:
-        # Reading the settings of a network raises it: the keys do not fit each other, no extension
-        # adds the stated kind, or the code of an extension failed.
+        # The settings of a network were read: keys do not fit each other, no extension adds the
+        # stated kind, or the code of an extension failed.
         raise UserError(f"{where}: {error}") from None
 
 
@@ -93,7 +93,8 @@ def check_known(
     """Check that a name is known; None is not checked.
 
     Raises:
-        UserError: It is unknown. The message begins with ``where`` and names a similar name.
+        UserError: The name is unknown. The message begins with ``where`` and suggests a similar
+            name.
     """
     if name is not None and name not in known:
         raise UserError(f"{where}: {unknown(noun, name, known)}")
@@ -116,9 +117,9 @@ def _place_of(location: Sequence[str | int], value: Any) -> list[str | int]:
 def _message(failures: list[ErrorDetails], stated: object) -> str:
     """Return the message for the most telling failure of several.
 
-    A misspelt key comes first, because it often causes other failures. Next comes the deepest
-    failure: each branch of a union fails separately, and the branch that was meant was read
-    furthest. At the same depth, a wrong value comes before a wrong type.
+    A misspelt key is the most telling, because it often causes other failures. Next is the deepest
+    failure: each branch of a union fails separately, and the branch that the user meant was
+    probably read furthest. At the same depth, a wrong value tells more than a wrong type.
     """
 
     def rank(failure: ErrorDetails) -> tuple[bool, int, bool]:
@@ -135,7 +136,7 @@ def _message(failures: list[ErrorDetails], stated: object) -> str:
     elif failure["type"] == "missing":
         text = f"key '{failure['loc'][-1]}' is missing"
     elif failure["type"] == "keys":
-        # Keys that do not fit each other; the message says which.
+        # The message says which keys do not fit each other.
         text = failure["msg"]
     else:
         value = failure["input"]
@@ -145,10 +146,12 @@ def _message(failures: list[ErrorDetails], stated: object) -> str:
         shown = masked(shown[:_MOST_MASKED])
         if len(shown) > _MOST_SHOWN:
             shown = f"{shown[: _MOST_SHOWN - 3]}..."
-        # pydantic's words, without its explanation of a parser's failure.
-        words, _, _ = failure["msg"].partition(", unable to")
-        words = words.replace("Input should be", "expected")
-        expected = _WORDS.get(failure["type"], "{words}").format(words=words, **context)
+        if failure["type"] in _WORDS:
+            expected = _WORDS[failure["type"]].format(**context)
+        else:
+            # pydantic's words, without its reason why a text could not be parsed.
+            expected, _, _ = failure["msg"].partition(", unable to")
+            expected = expected.replace("Input should be", "expected")
         text = f"{expected}, not {shown}"
     dotted = ""
     for part in _place_of(failure["loc"], stated):

@@ -63,8 +63,8 @@ class Options(Section):
     evaluate, figures) cover. null: the tasks of the paper's tables."""
     preflight_gpu: str | None = None
     """The GPU for which preflight calculates the hours of trainings: a name in gpus of
-    config/costs.yaml, such as H100. null: preflight measures updates on this machine, or, if the
-    jobs run on other machines, takes the first GPU of that list."""
+    config/costs.yaml, such as H100. null: preflight measures updates on this machine or, if the
+    jobs run on other machines, takes the first GPU in gpus of config/costs.yaml."""
     mirrors: Items[HomePath] = ()
     """Folders or base URLs in which a download is looked up before its host is asked. A mirror has
     the file of https://HOST/PATH at MIRROR/HOST/PATH."""
@@ -79,22 +79,22 @@ class Options(Section):
     """Device for training and decoding. auto takes a GPU if the machine has one."""
     products: Products = "auto"
     """Library that computes the matrix products of a training in fp32 on a CPU: blas (MKL on x86),
-    onednn, or auto. auto takes the faster library on this machine; the measurement is made once and
-    kept in the user's cache folder (`convs2s kernels` prints it). The libraries round differently,
-    so training.json records which one was used."""
+    onednn, or auto. auto takes the library that is faster on this machine; the speeds are measured
+    once and kept in the user's cache folder (`convs2s kernels` prints them). The libraries round
+    differently, so training.json records which one was used."""
     gpus: Processes | None = None
     """Number of GPUs that one training uses on each of its nodes. Each GPU has a worker, which
     takes its share of every batch. null: one GPU."""
     nodes: Processes = 1
     """Number of machines that one training uses, as a Slurm job with this many nodes. Each node has
-    the number of GPUs that gpus states or, on CPUs, one worker. The size of the batch of an update
-    does not depend on it."""
+    the number of GPUs that gpus states or, on CPUs, one worker. The batch of an update has the same
+    size for any number of nodes."""
     states: FileName | None = None
     """Folder or URL, such as s3://BUCKET/states, to which trainings copy the states that they keep
-    beside their models. It is needed if the jobs' machines do not share a disk (docs/cloud.md).
-    null: no copies."""
+    beside their models. State it if the jobs' machines do not share a disk (docs/cloud.md). null:
+    no copies are made."""
     container: FileName | None = None
-    """Container image in which `snakemake --sdm apptainer` runs the jobs: a .sif file, or
+    """Container image in which `snakemake --sdm apptainer` runs the jobs: a .sif file or
     docker://NAME. null: jobs run without a container."""
     rouge_exceptions: HomePath | None = None
     """File of irregular forms for ROUGE's stemmer. Each line has a word, a tab and the word's base
@@ -115,7 +115,7 @@ class Options(Section):
 
 
 class CommandOptions(Section):
-    """The types and bounds of the commands' options, each by the option's name."""
+    """The types and bounds of options of the commands, by the name of the option."""
 
     threads: Processes = 1
     cpus: Processes | None = None

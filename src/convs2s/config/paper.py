@@ -25,7 +25,7 @@ class Phrases(Section):
     """Phrases of two or more meanings, each in several wordings: name -> the fields below."""
 
     title: str
-    """In what the phrases differ; the title of the figure's panel."""
+    """What differs between the meanings. It is the title of the figure's panel."""
     source: str
     """Where the phrases come from."""
     language: str
@@ -36,8 +36,7 @@ class Phrases(Section):
         AfterValidator(_check_lengths),
     ]
     """A list for each meaning, with two or more phrases of this meaning as people write them. The
-    n-th phrases of all lists should differ only in meaning, because claims are tested by swapping
-    them."""
+    n-th phrases of all lists should differ only in meaning, because tests of claims swap them."""
 
 
 _NUMBER = re.compile(r"[0-9]+(\.[0-9]+)?")
@@ -86,8 +85,9 @@ class PrintedRow(Section):
 def printed_number(row: PrintedRow, column: str) -> float | None:
     """Return the number that the paper prints in a column.
 
-    Return None if it prints nothing there, or text that is not a plain number, such as ~45.
+    Return None if the paper prints nothing there, or text that is not a plain number, such as ~45.
     """
+    # "None" is not a plain number either.
     text = str(row.paper.get(column))
     return float(text) if _NUMBER.fullmatch(text) else None
 
@@ -118,8 +118,8 @@ class Row(ComparedRuns, PrintedRow):
         """Return the task and the model whose runs are compared with the row; None without a task.
 
         Raises:
-            UserError: The row names a task, but not all keys by which the scores of its columns
-                are found. The message begins with ``where``.
+            UserError: The row names a task, but lacks a key that is needed to find the scores of
+                its columns. The message begins with ``where``.
         """
         if self.task is None:
             return None
@@ -149,23 +149,24 @@ class Table(Section):
     )
     """The publication from which the printed values are taken."""
     note: str | None = None
-    """A note about the whole table; null: there is none."""
+    """A note about the whole table, which is printed above it; null: there is none."""
     example_source: str | None = None
     """Source sentence that a figure shows; null: the figure shows no sentence."""
     group_label: str | None = None
-    """Heading of the column with the rows' groups; null if the rows have no groups."""
+    """Heading of the column with the groups; null if the rows have no groups."""
     system_label: str = "System"
-    """Heading of the column with the rows' names."""
+    """Heading of the column with the names of the rows."""
     columns: Items[Column] = ()
     """Columns of values."""
     ours: ComparedRuns = ComparedRuns()
-    """Values that all rows of kind ours have for the keys that they do not state themselves."""
+    """Defaults for the rows of kind ours: a row has these values for keys that it does not
+    state."""
     rows: Items[Row] = ()
     """Rows in the order of the paper."""
 
     @property
     def is_by_layers(self) -> bool:
-        """Whether the table is a curve over numbers of layers: each row has x and a group."""
+        """Whether the table is a curve over numbers of layers: all its rows have x and a group."""
         return bool(self.rows) and all(
             row.x is not None and row.group for row in self.rows
         )

@@ -12,9 +12,9 @@ class PublishedModel(Download):
     url: Url
     """Address of the model file, or of the archive of a fairseq model."""
     languages: Languages
-    """The languages between which it translates."""
+    """The languages from which and into which the model translates."""
     tasks: SomeItems[str]
-    """The tasks in config/tasks on whose training text it was trained."""
+    """The tasks in config/tasks on whose training text the model was trained."""
     fairseq: ReleasedModel | None = None
-    """The files of a fairseq model, as members of the archive; null: the address is that of a model
+    """The files of a fairseq model, as members of the archive; null: url is the address of a model
     file."""

@@ -33,9 +33,9 @@ def alternatives(names: Iterable[str]) -> str:
 
 
 def members(run: str) -> list[str]:
-    """Return the runs of the single models of a run.
+    """Return the runs of the models in a run: seed1 and seed2 for ``ensemble2``.
 
-    They are seed1 and seed2 for ``ensemble2``. Any other run is a single model.
+    A run that is not an ensemble is one model, and is the only item of the list.
     """
     if not run.startswith(_ENSEMBLE):
         return [run]

@@ -1,7 +1,6 @@
 """config/scales/NAME.yaml: stand-ins for the paper's tasks, models, test sets and runs."""
 
 from collections.abc import Iterable, Sequence
-from itertools import chain
 from pathlib import Path
 from typing import Annotated
 
@@ -30,7 +29,7 @@ from convs2s.config.task import Headline, Task
 def _folder(path: str) -> str:
     """Return a path with ~ expanded, without a / at its end and without repeated slashes.
 
-    Snakemake would find no rule for results//mine.
+    With repeated slashes, as in results//mine, Snakemake would find no rule for a file.
     """
     try:
         return str(Path(path).expanduser())
@@ -59,15 +58,16 @@ class Shrinking(Section):
     ]
     """The small version of NAME is called PREFIX_NAME."""
     divide_by: Annotated[int, Field(ge=2)]
-    """Number by which the widths of blocks and embeddings are divided."""
+    """The widths of blocks and embeddings are divided by this number."""
     dropout: Probability | None = None
     """Dropout of every small version; null keeps the dropout of each model. A narrow and deep
     network that sees each sentence only once or twice learns faster without dropout."""
     training: Recipe
     """The training recipe of every small version."""
     keep_recipe: DistinctItems[str] = ()
-    """Models whose small versions keep the model's recipe, except threads, and its dropout. Name
-    every model that differs from another one only in its recipe."""
+    """Models whose small versions keep the model's dropout and its recipe, except threads. Name
+    every model that differs from another one only in its recipe; otherwise their small versions
+    would be the same."""
 
     def entry(self, name: str, architecture: NetworkSettings) -> Values:
         """Return the small version of a model as config/models.yaml would state it."""
@@ -92,7 +92,7 @@ class Shrinking(Section):
 
 
 class LeftOut(Section):
-    """Rows that are left out of the tables of a scale; nothing is run for them."""
+    """Rows that are left out of the tables at a scale. Nothing is run for them."""
 
     tasks: DistinctItems[str] = ()
     """Tasks of the paper whose rows are left out."""
@@ -103,7 +103,7 @@ class LeftOut(Section):
 
 
 class OwnNBest(Section):
-    """An n-best list of a model of this project, in place of another system's list."""
+    """The n-best list of one of this project's models, in place of another system's list."""
 
     model: str
     """Model of config/models.yaml."""
@@ -124,14 +124,14 @@ class Scale(Section):
     results_dir: _Folder
     """Folder of all results of this scale. Each scale needs a different folder."""
     downloads_dir: _Folder
-    """Folder of the downloads. They are kept from one run of the workflow to the next."""
+    """Folder of the downloads, which are kept from one run of the workflow to the next."""
     generated_mirror: bool = False
     """Whether all downloads come from the miniature mirror (`convs2s mirror`), which the workflow
     writes below results_dir together with its checksums. false: they come from the mirrors that
     config.yaml names, or from the original hosts."""
     stand_in: str | None = None
-    """What the data is, if it is not the paper's. Every score and table shows this text as
-    STAND-IN DATA. null: the data is the paper's."""
+    """What the data is, if it is not the paper's. Every score and table shows this text after the
+    words STAND-IN DATA. null: the data is the paper's."""
     tasks: dict[str, str] = {}
     """Task of the paper -> the task that stands in for it. If the mapping is empty, the papers'
     tables run the paper's tasks. Otherwise, rows on a task that is not listed are not run."""
@@ -173,10 +173,10 @@ class Scale(Section):
 
         Downloads below ``results_dir`` move with it; a folder elsewhere stays where it is.
         """
-        below = self.downloads_dir.removeprefix(f"{self.results_dir}/")
-        return (
-            self.downloads_dir if below == self.downloads_dir else f"{results}/{below}"
-        )
+        results_dir = f"{self.results_dir}/"
+        if not self.downloads_dir.startswith(results_dir):
+            return self.downloads_dir
+        return f"{results}/{self.downloads_dir.removeprefix(results_dir)}"
 
     def task_for(self, name: str) -> str | None:
         """Return the task that stands in for a task of the paper; None if there is no stand-in.
@@ -203,22 +203,22 @@ class Scale(Section):
 
     def shown_rows(self, table: Table) -> list[int]:
         """Return the indices, from 0, of a table's rows that are not left out at this scale."""
-        shown = []
-        for number, row in enumerate(table.rows):
-            if not self.why_left_out(row):
-                shown.append(number)
-        return shown
+        return [
+            index for index, row in enumerate(table.rows) if not self.why_left_out(row)
+        ]
 
     def to_shrink(self, tables: Iterable[Table]) -> list[str]:
-        """Return the models of the rows that run at this scale, without those in ``models``.
+        """Return the models of the rows that run at this scale, except the keys of ``models``.
 
-        Each is named once, in the order of the tables.
+        Each model is named once, in the order of the tables.
         """
-        names: dict[str, None] = {}  # a dict as a set that keeps the order
-        for row in chain.from_iterable(table.rows for table in tables):
-            if row.kind == "ours" and row.model and not self.why_left_out(row):
-                names[row.model] = None
-        return [name for name in names if name not in self.models]
+        names = []
+        for table in tables:
+            for row in table.rows:
+                is_run = row.kind == "ours" and not self.why_left_out(row)
+                if is_run and row.model and row.model not in self.models:
+                    names.append(row.model)
+        return list(dict.fromkeys(names))
 
     def testset_for(self, name: str) -> str:
         """Return the test set that stands in for a test set of the paper."""
@@ -235,16 +235,17 @@ class Scale(Section):
         or, if it has none, by an ensemble of at most as many models as there may be seeds.
         """
         seeds = self.seeds_of.get(table, self.seeds)
-        fewer = (
+        runs = (
             self.ensembles.get(name) or limited_ensemble(name, seeds) for name in names
         )
-        return list(dict.fromkeys(fewer))[:seeds]
+        # Several ensembles may have become the same run.
+        return list(dict.fromkeys(runs))[:seeds]
 
     def headline_of(self, task: Task) -> Headline:
         """Return a task's headline at this scale.
 
-        Its model and test sets are replaced by their stand-ins, except for a stand-in that is not a
-        test set of the task. It has at most as many seeds as the scale allows.
+        The model and the test sets are replaced by their stand-ins, but a test set stays if its
+        stand-in is not a test set of the task. There are at most as many seeds as the scale allows.
         """
         headline = task.headline
         tests = []
@@ -260,9 +261,9 @@ class Scale(Section):
         )
 
     def development_set(self, task: Task, decoding: DecodingSettings) -> str | None:
-        """Return the set on which a decoding's length penalty is tuned; None if it is a number.
+        """Return the set on which a decoding's length penalty is tuned; None if it is not tuned.
 
-        The set is the one that the decoding names if the task has it, and otherwise its stand-in.
+        It is the set that the decoding names or, if the task does not have this set, its stand-in.
         """
         if not isinstance(decoding.length_penalty, TunedLengthPenalty):
             return None

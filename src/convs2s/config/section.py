@@ -29,8 +29,8 @@ T = TypeVar("T")
 class Section(BaseModel):
     """A mapping of the configuration. It has only known keys and cannot be changed.
 
-    Values must have the type of their key; they are not converted, for example from text to
-    numbers. A subclass is the single place of a key's type, bounds, default and description. The
+    Values must have the type of their key: for example, text is not converted to numbers. A
+    subclass is the only place that states a key's type, bounds, default and description. The
     description is the text below the field, which editors and docs/configuration.md show.
     """
 
@@ -42,10 +42,12 @@ class Section(BaseModel):
     @classmethod
     def _check_keys(cls, stated: object) -> object:
         """Refuse an unknown key with an error that also has the known keys, for the message."""
+        # Requests of the server may have further keys, which are ignored.
         if cls.model_config["extra"] != "forbid" or not isinstance(stated, dict):
             return stated
+        # This is the usual case, which needs no list of the known keys.
         if stated.keys() <= cls.model_fields.keys():
-            return stated  # the usual case, without the list below
+            return stated
         known = [field.alias or name for name, field in cls.model_fields.items()]
         for key in stated:
             if isinstance(key, str) and key not in known:
@@ -94,7 +96,7 @@ SomeItems = Annotated[Items[T], Field(min_length=1)]
 
 @dataclass(frozen=True)
 class Expecting:
-    """An annotation: the message "expected ..." for any invalid value, in place of pydantic's."""
+    """Annotates a type with the message for any invalid value, in place of pydantic's messages."""
 
     message: str
     pattern: str | None = None  # regular expression that a valid text matches
@@ -132,8 +134,12 @@ DistinctItems = Annotated[
 """A list without repetitions."""
 
 ExtensionName = Annotated[str, Field(pattern="^[A-Za-z][A-Za-z0-9_]*$")]
-"""A name that an extension may add (docs/extending.md). `check_added` checks that one adds it."""
+"""A name that an extension may add (docs/extending.md).
 
+`check_added` checks that an extension adds this name.
+"""
+
+# It is not made of DistinctItems, whose validator would keep min_length out of the JSON Schema.
 SomeDistinctItems = Annotated[
     SomeItems[T],
     Field(json_schema_extra={"uniqueItems": True}),

@@ -1,4 +1,4 @@
-"""The whole configuration, and the checks that its parts fit together."""
+"""The whole configuration, and checks of whether its parts fit together."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -54,7 +54,8 @@ class Settings:
                 raise self.broken[name]
 
     def warnings(self) -> list[str]:
-        """Return a warning for each file of a task that is not valid, for work on other tasks."""
+        """Return a warning for each error in a task's file, with the tasks that are left out."""
+        # Tasks that share a broken text have the same error.
         left_out: dict[str, list[str]] = {}
         for name, error in self.broken.items():
             left_out.setdefault(str(error), []).append(name)
@@ -68,7 +69,8 @@ class Settings:
         named: set[str | None] = set()
         for table in self.paper.values():
             for row in table.rows:
-                named |= {row.task, self.scale.task_for(row.task or "")}
+                if row.task is not None:
+                    named |= {row.task, self.scale.task_for(row.task)}
         return {name for name in named if name}
 
     def model_references(self) -> set[str]:
@@ -82,15 +84,18 @@ class Settings:
         return references
 
     def start_of(self, model: str) -> list[str]:
-        """Return a list of the model file from which a training starts; an empty list if none."""
+        """Return the model file from which a training starts in a list, which is empty without one.
+
+        ``model`` is the name of the trained model.
+        """
         start = self.models[model].training.start
         return [start.model] if start else []
 
     def decoding_of_list(self) -> dict[str, object]:
         """Return the decoding that made the n-best lists to be rescored, as plain data.
 
-        It is that of the scale's stand-in. The scores in another system's list are sums of
-        log-probabilities, so its length penalty is 0.
+        If the scale has a stand-in for other systems' lists, it is the decoding of the stand-in.
+        Otherwise, the scores in the list are sums of log-probabilities, so the length penalty is 0.
         """
         if self.scale.n_best is None:
             return {"length_penalty": 0.0}
@@ -99,8 +104,8 @@ class Settings:
     def needed_references(self, name: str) -> list[str]:
         """Return the references to all files that a task's headline needs.
 
-        They are the files of the task and the URLs of model files from which its training starts or
-        its vocabularies are taken.
+        They are the files of the task and the URLs of the model files from which its training
+        starts or its vocabularies are taken.
         """
         task = self.tasks[name]
         references = task.references(task.splits)
@@ -114,8 +119,8 @@ class Settings:
     def downloads_by_place(self) -> dict[str, Download]:
         """Return the entry of each file of the downloads folder, by its path below the folder.
 
-        An address with http and the same address with https have the same path. The address in
-        config/downloads.yaml is used, whichever a task names, so that the checksum applies. If
+        An address with http and the same address with https have the same path. Whichever of them a
+        task names, the one in config/downloads.yaml is used, so that its checksum applies. If
         config/downloads.yaml has neither, the address with https is used.
 
         Files that the workflow makes itself (demo://, titles://) are included.
@@ -131,7 +136,7 @@ class Settings:
             if download is None:
                 # Not validated, because demo:// and titles:// are not valid in an entry.
                 download = Download.model_construct(url=url)
-            # https:// is sorted after http:// and so replaces it.
+            # https:// comes after http:// in the sorted list, and so replaces it.
             places[str(local_path(url, Path()))] = download
         return places
 
@@ -141,7 +146,7 @@ class Settings:
         ``place`` is the file's path below the downloads folder.
 
         Raises:
-            UserError: No task has such a file. The message names a similar path.
+            UserError: No task needs a file at this path. The message suggests a similar path.
         """
         downloads = self.downloads_by_place()
         check_known(f"{self.scale.downloads_dir}/{place}", "download", place, downloads)
@@ -168,7 +173,7 @@ class Settings:
 
     def dataset_metadata(self, name: str) -> DatasetMetadata:
         """Return the description that is written beside the token stores of a task."""
-        # The generated mirror has other files than config/downloads.yaml describes.
+        # config/downloads.yaml does not describe the files of the generated mirror.
         downloads = {} if self.scale.generated_mirror else self.downloads
         return self.tasks[name].dataset_metadata(downloads, self.scale.stand_in)
 
@@ -181,7 +186,7 @@ class Settings:
         """Return the model with this name.
 
         Raises:
-            UserError: There is none. The message names a similar model.
+            UserError: There is none. The message suggests a similar name.
         """
         return _named(self.models, "model", name)
 
@@ -218,12 +223,14 @@ class Settings:
     ) -> None:
         """Check that names that the configuration states are known; None is not checked.
 
-        ``noun`` says what they are the names of: task, model, decoding, phrases or table.
+        ``noun`` is what has these names: task, model, decoding, phrases or table.
 
         Raises:
-            UserError: One is unknown. The message begins with ``where`` and names a similar name.
+            UserError: A name is unknown. The message begins with ``where`` and suggests a similar
+                name.
         """
         known: dict[str, Collection[str]] = {
+            # The name of a broken task is known, so that the file is reported and not the name.
             "task": self.tasks.keys() | self.broken.keys(),
             "model": self.models,
             "decoding": self.decodings,
@@ -253,9 +260,9 @@ def without_broken_tasks(
 ) -> Settings:
     """Return the settings without the tasks whose keys do not fit each other or the rest.
 
-    They are added to ``broken``, as are all tasks whose text is that of a broken task. ``place``
-    returns the beginning of messages about an entry from its kind (such as "tasks"), its file and
-    its name.
+    These tasks are added to ``broken``, and so are all tasks that use the text of a broken task.
+    ``place`` returns the beginning of messages about an entry from its kind (such as "tasks"), its
+    file and its name.
     """
     broken = dict(settings.broken)
     for name, task in settings.tasks.items():
@@ -280,8 +287,8 @@ def check_references(settings: Settings, origins: Mapping[str, str]) -> None:
     ``origins`` has the file or flag that states each key of config.yaml.
 
     Raises:
-        UserError: A check fails. The message names the file and the key, and for an unknown name a
-            similar one.
+        UserError: A check fails. The message names the file and the key, and suggests a name in
+            place of an unknown one.
     """
     options = settings.options
     where = f"{origins['overrides']}: overrides"
@@ -310,10 +317,11 @@ def _check_scale(where: str, settings: Settings) -> None:
     scale = settings.scale
     results = scale.results_dir
     is_among_downloads = Path(results).is_relative_to(scale.downloads_dir)
+    # Commands would read a path that begins with - as an option.
     if results.startswith("-") or results == "." or is_among_downloads:
         raise UserError(
-            f"{where}: results_dir: expected a folder outside of downloads_dir whose name does not "
-            "begin with - and is not ."
+            f"{where}: results_dir: expected a folder outside of downloads_dir, other than the "
+            "current folder, whose name does not begin with -"
         )
     settings.check_names(f"{where}: without", "table", *scale.without)
     settings.check_names(f"{where}: seeds_of", "table", *scale.seeds_of)
@@ -341,12 +349,12 @@ def _check_run(
 ) -> None:
     """Check that a model and a decoding exist, and fit each other and the task.
 
-    The place of a message is ``where`` and then the key, model or decoding.
+    Messages begin with ``where`` and the name of the key, which is model or decoding.
     """
     settings.check_names(f"{where}model", "model", model)
     settings.check_names(f"{where}decoding", "decoding", decoding)
     network = settings.models[model].architecture
-    # Words are selected by the word alignment, which does not know pieces of words.
+    # A model selects its vocabulary with the word alignment, which aligns whole words.
     if task and network.selection and task.vocabulary.kind != "word":
         raise UserError(
             f"{where}model: '{model}' selects its vocabulary by aligned words, but the vocabulary "
@@ -358,7 +366,7 @@ def _check_run(
     if settings.decodings[decoding].replace_unknown:
         raise UserError(
             f"{where}decoding: '{decoding}' replaces unknown words by attention, which '{model}' "
-            "does not have; name one with replace_unknown: false, such as lstm_beam2"
+            "does not have; name a decoding with replace_unknown: false, such as lstm_beam2"
         )
 
 
@@ -370,10 +378,12 @@ def _check_task(
     source, target = task.language_pair
     if source == target:
         raise UserError(
-            f"{where}: languages: source and target must differ, as files are named by them; write "
-            f"for example {source}_text and {source}_summary"
+            f"{where}: languages: source and target must differ, because files are named after "
+            f"them; write for example {source}_text and {source}_summary"
         )
-    if bool(task.corpus.valid) == (task.hold_out is not None):
+    has_valid_files = bool(task.corpus.valid)
+    holds_out = task.hold_out is not None
+    if has_valid_files == holds_out:
         raise UserError(
             f"{where}: expected either corpus.valid or hold_out, for validation data"
         )
@@ -383,7 +393,8 @@ def _check_task(
         check_added(f"{where}: preparation", "PREPARATIONS", name, PREPARATIONS)
     if task.metrics and task.metric == "rouge":
         raise UserError(
-            f"{where}: metrics: the scores are lines of bleu.txt; leave them out with metric: rouge"
+            f"{where}: metrics: their scores are lines of bleu.txt, but the task has metric: rouge;"
+            " leave out metrics"
         )
     for name in task.metrics:
         check_added(f"{where}: metrics", "METRICS", name)
@@ -405,11 +416,11 @@ def _check_vocabulary(where: str, task: Task) -> None:
     has_size = vocabulary.source_size is not None or vocabulary.target_size is not None
     if vocabulary.kind == "bpe" and vocabulary.threshold and has_size:
         raise UserError(
-            f"{where}: expected either a threshold or sizes with BPE, as tokens that a size leaves "
-            "out are not split again; leave out source_size and target_size"
+            f"{where}: expected either a threshold or sizes with BPE, because tokens that a size "
+            "leaves out are not split further; leave out source_size and target_size"
         )
-    is_joint = vocabulary.joint and not vocabulary.threshold
-    if task.vocabulary_of is not None and not is_joint:
+    is_like_a_model = vocabulary.joint and not vocabulary.threshold
+    if task.vocabulary_of is not None and not is_like_a_model:
         raise UserError(
             f"{where}: the vocabulary of a model (vocabulary_of) is joint and has no threshold; "
             "leave out joint and threshold"
@@ -439,6 +450,7 @@ def _check_corpus(
             )
     title_files: list[str] = []
     for name, other in settings.tasks.items():
+        # A task that uses another task's text also uses the files of that task.
         if other.titles and other.text is None:
             title_files += [f"titles://{name}/{file}" for file in TITLE_FILES]
     for reference in task.references():
@@ -457,7 +469,7 @@ def _check_tuning(
     decoding: str,
     settings: Settings,
 ) -> None:
-    """Check that the task has the set on which a decoding's length penalty is tuned, if any."""
+    """Check that the task has the set on which a decoding's length penalty is tuned."""
     development = settings.scale.development_set(task, settings.decodings[decoding])
     tuned_on = f"{where}: length_penalty.tuned_on of '{decoding}'"
     check_known(tuned_on, "set", development, task.development_sets())
@@ -482,14 +494,14 @@ def _check_row(
     settings.check_names(f"{where}: task", "task", task_name)
     settings.check_names(f"{where}: phrases", "phrases", row.phrases)
     stand_in_name = settings.scale.task_for(task_name)
-    if not settings.broken.keys().isdisjoint({task_name, stand_in_name}):
+    if task_name in settings.broken or stand_in_name in settings.broken:
         return
     task = settings.tasks[task_name]
     check_known(f"{where}: testset", "test set", row.testset, task.corpus.tests)
     _check_run(f"{where}: ", task, model, row.decoding, settings)
-    # At this scale, the stand-in of the row's task must have the stand-in of the row's test set.
     if stand_in_name is None:
         return
+    # At this scale, the stand-in of the row's task must have the stand-in of the row's test set.
     stand_in = settings.tasks[stand_in_name]
     place = f"config/scales/{settings.options.scale}.yaml: tests: of the stand-in '{stand_in_name}'"
     if row.testset is not None:

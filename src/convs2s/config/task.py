@@ -53,7 +53,7 @@ class ModelMetadata(Section):
 class DataSource(Section):
     """A file from which text was taken, with its checksums and licence in config/downloads.yaml."""
 
-    # Path or URL; with #MEMBER for a file of an archive, whose checksums these are.
+    # Path or URL. For a member of an archive #MEMBER follows, and the checksums are the archive's.
     file: str
     sha256: str | None = None
     md5: str | None = None
@@ -65,7 +65,7 @@ class DatasetMetadata(ModelMetadata):
 
     vocabulary: VocabularySettings
     sources: Items[DataSource] = ()  # files of the training and validation text
-    # What the data is if it is not the paper's; None: it is.
+    # What the data is, if it is not the paper's; otherwise None.
     stand_in: str | None = None
 
 
@@ -75,7 +75,7 @@ class CorpusMetadata(Section):
     task: str
     clean: CleanLimits  # the limits that dropped training pairs
     paper_pairs: int | None  # number of training pairs that the paper states
-    stand_in: str | None  # what the data is if it is not the paper's; None: it is
+    stand_in: str | None  # what the data is, if it is not the paper's; otherwise None
 
 
 RougePart = Literal["recall", "precision", "f1"]
@@ -90,8 +90,8 @@ class RougeSettings(Section):
     stem: bool = True
     """Whether words are stemmed (option -m of the original ROUGE)."""
     measure: RougePart = "f1"
-    """The measure in the first lines of rouge.txt (recall for DUC-2004). The tables of rouge.txt
-    have all three measures."""
+    """The measure in the first lines of rouge.txt (recall for DUC-2004). The tables below them have
+    all three measures."""
     lead_words: PositiveInt = 9
     """Number of words in the lead baseline. The baseline takes the first words of each source and
     is scored like the output of a model."""
@@ -107,7 +107,7 @@ SHARED_WITH_TEXT = (
     "paper_pairs",
     "alignment",
 )
-"""The keys that a task with ``text: OTHER`` takes from OTHER."""
+"""The keys that a task with ``text: OTHER`` takes from the task OTHER."""
 
 
 class ReleasedModel(Section):
@@ -129,8 +129,8 @@ class Headline(Section):
     model: str = "small"
     """A model of config/models.yaml."""
     seeds: SomeDistinctItems[Annotated[NonNegativeInt, Field(le=MOST_SEED)]] = (1,)
-    """Random seeds of the trainings. The score is the mean over them. A released model has no
-    seeds, and the key is ignored."""
+    """Random seeds of the trainings. The score is the mean over them. The key is ignored for a
+    released model, which is not trained."""
     tests: SomeDistinctItems[str] | None = None
     """Test sets that are scored; null: all of corpus.tests."""
     decoding: str = "beam5"
@@ -162,18 +162,18 @@ class Task(Section):
     train.tags.* are read as transcripts of talks, without the lines that describe the talks. For
     .jsonl files, #NAME names the field that is read, and #NAME[N] an item of a list."""
     titles: Titles | None = None
-    """Tables of papers. The workflow makes the text of titles:// from their abstracts and titles.
+    """Tables of papers, from whose abstracts and titles the workflow makes the text of titles://.
     null: there are none."""
     hold_out: HoldOut | None = None
-    """The training pairs that become the validation data; null if corpus.valid names files."""
+    """Which training pairs become the validation data; null if corpus.valid names files."""
     preparation: PreparationRecipes = PreparationRecipes()
     """Recipes that turn raw text into words."""
     clean: CleanLimits = CleanLimits()
     """Limits for the lengths of training and validation pairs; other pairs are dropped. Lengths
     are counted in words before BPE, except for the limit tokens."""
     paper_pairs: PositiveInt | None = None
-    """Number of training pairs after cleaning that the paper states, which is shown beside the
-    number of this task; null: the paper states none."""
+    """Number of training pairs after cleaning that the paper states. It is shown beside the number
+    of this task. null: the paper states none."""
     vocabulary: VocabularySettings = VocabularySettings()
     """The kind of tokens and how the vocabularies are made."""
     vocabulary_of: ModelFile | None = None
@@ -200,25 +200,25 @@ class Task(Section):
     that of mteval-v13a; zh is for Chinese, and char for other scripts without blanks between
     words."""
     metrics: DistinctItems[ExtensionName] = ()
-    """Metrics of extensions (docs/extending.md) whose scores bleu.json and bleu.txt have in
-    addition to BLEU."""
+    """Metrics of extensions (docs/extending.md) whose scores are added to bleu.json and
+    bleu.txt."""
     rouge: dict[str, RougeSettings] = {}
     """Test set -> how ROUGE scores it. A test set that is not listed is scored with the
     defaults."""
 
     def named(self, name: str) -> Self:
-        """Set the task's name, which is the stem of its file's name, and return the task."""
+        """Set the name of the task, which is the stem of its file's name; return the task."""
         self._name = name
         return self
 
     @property
     def name(self) -> str:
-        """The stem of the name of the task's file, and the name of its folder of results."""
+        """The name of the task's file without .yaml, which also names its folder of results."""
         return self._name
 
     @property
     def text_name(self) -> str:
-        """The task whose corpus and alignment this task uses: the key ``text``, or the task."""
+        """The task whose corpus and alignment this task uses: ``text``, or this task itself."""
         return self.text or self.name
 
     @property
@@ -263,7 +263,7 @@ class Task(Section):
         """Return "source" or "target", the side of a language.
 
         Raises:
-            UserError: It is not a language of the task.
+            UserError: The task does not have this language.
         """
         check_known(f"task {self.name}", "language", language, self.language_pair)
         return "source" if language == self.languages.source else "target"
@@ -280,18 +280,18 @@ class Task(Section):
         return [(pair.source, pair.target) for pair in pairs]
 
     def reference_count(self, testset: str) -> int:
-        """Return the maximum number of references of a line of a test set, with the target."""
+        """Return how many references a line of a test set can have, counting the target."""
         # All pairs of a test set state the same number of references (`check_references`).
         return 1 + len(self._test_pairs(testset)[0].references)
 
     def reference_pairs(self, testset: str, number: int) -> list[tuple[str, str]]:
-        """Return the (target, reference) file references of a further reference of a test set.
+        """Return the (target, reference) files of one of a test set's further references.
 
-        There is a pair for each pair of files of the test set. Numbers begin with 1, as the target
-        counts as reference 0.
+        There is an item for each pair of files of the test set. ``number`` is 1 or more, because
+        the target counts as reference 0.
 
         Raises:
-            UserError: There is no reference with this number.
+            UserError: The test set has no reference with this number.
         """
         count = self.reference_count(testset)
         if number >= count:
@@ -309,15 +309,15 @@ class Task(Section):
         return self.corpus.tests[testset]
 
     def hold_out_of(self, split: str) -> HoldOutPart | None:
-        """Return which training pairs a split takes; None if it takes all pairs of its files."""
+        """Return the training pairs that a split takes; None if it takes all pairs of its files."""
         if self.hold_out is None or split not in ("train", "valid"):
             return None
         return HoldOutPart(self.hold_out.every, held=split == "valid")
 
     def references(self, splits: Sequence[str] | None = None) -> list[str]:
-        """Return the file references of splits and those of a released model, each once.
+        """Return the file references of splits and of the released model, each once.
 
-        By default, they are the references of all splits.
+        By default, the splits are all splits of the task.
         """
         if splits is None:
             splits = "train", "valid", *self.corpus.tests
@@ -362,14 +362,15 @@ class Task(Section):
 
     def vocabulary_size(self, language: str) -> int | None:
         """Return the maximum number of types in a language's vocabulary; None: no limit."""
-        is_source = language == self.languages.source
-        return self.vocabulary.source_size if is_source else self.vocabulary.target_size
+        if language == self.languages.source:
+            return self.vocabulary.source_size
+        return self.vocabulary.target_size
 
     def n_best_of(self, testset: str) -> str:
         """Return the file with another system's n-best list of a test set.
 
         Raises:
-            UserError: The task names none.
+            UserError: The task names no such file.
         """
         if testset not in self.n_best:
             raise UserError(
@@ -380,11 +381,9 @@ class Task(Section):
 
     def headline_runs(self) -> list[str]:
         """Return the runs that the headline reports: one for each seed, or the released model."""
-        return (
-            ["released"]
-            if self.released
-            else [f"seed{seed}" for seed in self.headline.seeds]
-        )
+        if self.released:
+            return ["released"]
+        return [f"seed{seed}" for seed in self.headline.seeds]
 
     def headline_tests(self) -> list[str]:
         """Return the test sets that the headline reports."""
@@ -394,12 +393,12 @@ class Task(Section):
         """Check that ``metric`` is the metric of the task's headline, bleu or rouge.
 
         Raises:
-            UserError: It is not; the message names the right file.
+            UserError: The headline has the other metric. The message names the right file.
         """
         if metric != self.metric:
             raise UserError(
-                f"{self.name} has no {metric}.txt, as its task says `metric: {self.metric}`: ask "
-                f"for {self.metric}.txt"
+                f"{self.name} has no {metric}.txt, because its task says `metric: {self.metric}`: "
+                f"ask for {self.metric}.txt"
             )
 
     def rouge_settings(self, testset: str) -> RougeSettings:
@@ -421,8 +420,8 @@ class Task(Section):
     ) -> DatasetMetadata:
         """Return the description that is written beside the task's token stores.
 
-        ``downloads`` has the checksums and licences of its files, by URL. It must be empty if
-        generated files stand in for the downloads, because it does not describe those.
+        ``downloads`` has the checksums and licences of the task's files, by URL. It must be empty
+        if generated files stand in for the downloads, because it does not describe these files.
         """
         sources = []
         for file in self.references(("train", "valid")):

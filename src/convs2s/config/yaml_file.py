@@ -1,4 +1,4 @@
-"""Reading of YAML files: repeated keys are refused, and 1e-4 is a number."""
+"""Reading of YAML files, which refuses repeated keys and reads 1e-4 as a number."""
 
 import re
 from itertools import chain
@@ -16,8 +16,8 @@ _MERGE = "tag:yaml.org,2002:merge"
 class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
     """PyYAML's safe loader, which also reads 1e-4 as a number.
 
-    PyYAML is used for two reasons. Snakemake reads config.yaml with it, and a file must mean the
-    same to both. Also, every job reads config/, which takes 20 times as long with ruamel.yaml.
+    PyYAML is used for two reasons. Snakemake reads config.yaml with PyYAML, and a file must mean
+    the same here. Also, every job reads config/, which takes 20 times as long with ruamel.yaml.
     """
 
     def get_single_node(self) -> yaml.Node | None:
@@ -47,7 +47,7 @@ class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[mi
 
 # For YAML 1.1, a number with an exponent needs a point and a sign (1.0e-4), so 1e-4 would be text.
 _SCIENTIFIC = re.compile(r"^[-+]?\d+(\.\d*)?[eE][-+]?\d+$")
-# PyYAML tries the pattern only on texts that begin so.
+# PyYAML tries the pattern only on texts that begin with one of these characters.
 _FIRST_CHARACTERS = list("-+0123456789")
 _Loader.add_implicit_resolver("tag:yaml.org,2002:float", _SCIENTIFIC, _FIRST_CHARACTERS)
 
@@ -55,8 +55,8 @@ _Loader.add_implicit_resolver("tag:yaml.org,2002:float", _SCIENTIFIC, _FIRST_CHA
 def option_files(root: Path) -> dict[str, object]:
     """Return the contents of config.yaml and config.local.yaml: name of the file -> content.
 
-    A key in the later file overrides the earlier one. A deployed workflow has config/config.yaml in
-    place of config.yaml. A missing file, and a file without a value (with comments only), is left
+    config.local.yaml comes second and overrides config.yaml. A deployed workflow has
+    config/config.yaml in place of config.yaml. A file that is missing or has only comments is left
     out; Snakemake ignores such files too.
     """
     options = "config.yaml" if (root / "config.yaml").exists() else "config/config.yaml"
@@ -94,11 +94,11 @@ def _check(
     depth: int,
     sizes: dict[yaml.Node, int],
 ) -> int:
-    """Return the number of values of a node if each alias were written out.
+    """Return how many values a node would have if each alias were written out.
 
     The number is limited because a small file with aliases of aliases can stand for billions of
     values. ``depth`` is how many levels of lists and mappings may still be nested. ``sizes`` has
-    the results for nodes that were visited, so that an alias is not counted anew.
+    the results for nodes that were visited, so that the node of an alias is not visited again.
 
     Raises:
         ConstructorError: The node has too many values or levels, or a mapping repeats a key.
@@ -123,6 +123,7 @@ def _check(
 def _refuse_repeated_keys(node: yaml.MappingNode) -> None:
     keys = set()
     for key, _ in node.value:
+        # The merge key << may be repeated.
         if key.tag != _MERGE and isinstance(key, yaml.ScalarNode):
             typed = key.tag, key.value
             if typed in keys:
