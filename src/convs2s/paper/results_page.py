@@ -12,7 +12,8 @@ from convs2s.files.text import write_text
 from convs2s.paper import bleu_by_layers
 from convs2s.paper.cells import Cell, cells_of_tables
 from convs2s.paper.charts import Panel, save_figure
-from convs2s.paper.claims import judge, printed_claims
+from convs2s.paper.claim_tables import printed_claims
+from convs2s.paper.claims import judge
 from convs2s.paper.curves import TRAININGS, plateau_panels
 from convs2s.paper.ledger import LedgerEntry
 from convs2s.paper.results import results, runs_by_cell

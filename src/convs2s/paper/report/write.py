@@ -12,19 +12,18 @@ from typing import get_args
 import vl_convert
 
 from convs2s.config.settings import Settings
-from convs2s.files.text import read_checked, write_text
+from convs2s.files.text import write_text
 from convs2s.pages.render import asset, render_page
 from convs2s.paper.attention_maps import attention_maps, read_example, spread_note
 from convs2s.paper.bleu_by_layers import depths, layer_panels
 from convs2s.paper.cells import Cell
 from convs2s.paper.charts import VEGA_LITE, Panel, as_spec
-from convs2s.paper.claims import (
-    JudgedClaim,
-    JudgedClaims,
-    Verdict,
+from convs2s.paper.claim_tables import (
     printed_claims,
+    read_claims,
     rows_of_findings,
 )
+from convs2s.paper.claims import Verdict
 from convs2s.paper.curves import TRAININGS, learning_curves, plateau_panels
 from convs2s.paper.ledger import LedgerEntry, read_ledger
 from convs2s.paper.report.examples import examples
@@ -283,13 +282,3 @@ def environment(trained: Iterable[Training]) -> Mapping[str, Mapping[str, int]]:
             if value:
                 counts.setdefault(key, Counter())[str(value)] += 1
     return counts
-
-
-def read_claims(path: Path) -> list[JudgedClaim]:
-    """Return the claims with their verdicts.
-
-    Raises:
-        UserError: the JSON file is not a list of claims.
-    """
-    problem = "not a list of claims; delete the file and make it again"
-    return read_checked(path, JudgedClaims, problem).claims
