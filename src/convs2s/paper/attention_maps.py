@@ -78,11 +78,12 @@ def plot_attention_maps(
     heading: str,
     outputs: Sequence[Path],
 ) -> None:
-    """Draw a heat map for each layer, arranged for a screen: see `attention_maps`."""
+    """Draw a heat map for each layer (`attention_maps`), arranged for a screen."""
     cell = _LARGEST_MAP // max(len(source), len(target))
     cell = min(_LARGEST_CELL, max(_SMALLEST_CELL, cell))
     panels = attention_maps(weights, source, target, cell=cell)
-    # The figure is about twice as wide as high. The source is from top to bottom of each map.
+    # So many maps in a row make the figure about twice as wide as high. The height of a map is
+    # proportional to the length of the source, its width to that of the target.
     columns = math.ceil(math.sqrt(2 * len(panels) * len(source) / len(target)))
     save_figure(
         panels,
@@ -116,8 +117,8 @@ def attention_maps(
             f"attention over {targets} target and {sources} source positions, but there are "
             f"{len(target)} target and {len(source)} source words"
         )
-    # The legend has symbols, not a gradient. A gradient has an id that counts up within a process,
-    # so the bytes of the SVG would depend on what was drawn before.
+    # The legend has symbols, not a gradient. The id of a gradient counts up within a process, so with
+    # one the bytes of the SVG would depend on what was drawn before.
     symbols = {
         "type": "symbol",
         "symbolType": "square",
@@ -161,7 +162,7 @@ def spread(weights: NDArray[np.floating[Any]]) -> str:
 
 
 def spread_note(sources: int) -> str:
-    """Return a note that explains `spread`, and gives its value for ``sources`` equal weights."""
+    """Return a note that explains `spread` and gives its value for ``sources`` equal weights."""
     even = spread(np.full((1, sources), 1 / sources))
     return (
         "Above each map: largest weight and entropy (nats) of its columns, on average; "
