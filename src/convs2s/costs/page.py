@@ -33,7 +33,7 @@ def write_costs(
     sheet = _sheet(settings, paper_costs)
     parts = [markdown(sheet)]
     if paper_costs.total.printed.stated:
-        # The sheet begins with "# TITLE". One more # makes its title a subheading of the page.
+        # One more # makes the title of the second table a subheading.
         parts.append(f"#{markdown(_printed_sheet(paper_costs))}")
     formats = {".md": "\n".join(parts), ".csv": csv(sheet)}
     for output in outputs:
@@ -75,11 +75,12 @@ def _row(name: str, cost: Cost) -> dict[str, str]:
         "The papers' GPU-hours": "",
         "Models whose hours they do not state": str(len(cost.printed.unstated)),
     }
-    if cost.finished:
-        row["Core-hours"] = row["GPU-hours"] = "not measured"
     if cost.measured:
         row["Core-hours"] = _hours(cost.measured.cores)
         row["GPU-hours"] = _hours(cost.measured.gpus)
+    elif cost.finished:
+        row["Core-hours"] = "not measured"
+        row["GPU-hours"] = "not measured"
     if cost.printed.stated:
         row["The papers' GPU-hours"] = _hours(cost.printed.hours)
     elif cost.printed.unstated:
@@ -108,5 +109,5 @@ def _printed_sheet(paper_costs: PaperCosts) -> Sheet:
 
 
 def _hours(hours: float) -> str:
-    """Format hours with two decimals, or with four if they are less than one hour."""
-    return f"{hours:.2f}" if hours >= 1 or not hours else f"{hours:.4f}"
+    """Format hours with two decimals, or with four if they are more than 0 and less than 1."""
+    return f"{hours:.4f}" if 0 < hours < 1 else f"{hours:.2f}"

@@ -117,8 +117,8 @@ def attention_maps(
             f"attention over {targets} target and {sources} source positions, but there are "
             f"{len(target)} target and {len(source)} source words"
         )
-    # The legend has symbols, not a gradient. The id of a gradient counts up within a process, so with
-    # one the bytes of the SVG would depend on what was drawn before.
+    # The legend has symbols. A gradient would have an id that counts up within a process, so the
+    # bytes of the SVG would depend on what was drawn before.
     symbols = {
         "type": "symbol",
         "symbolType": "square",

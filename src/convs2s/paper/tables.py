@@ -241,7 +241,7 @@ def _values(
     if any(entry.origin for entry in cell.entries.values()):
         text += f" {_PUBLISHED_MARK}"
     values[f"{name} (ours)"] = TableValue(text, "ours", cell.mean, cell)
-    # On stand-in data, the values are scores of different texts, and their difference means nothing.
+    # On stand-in data, the values are scores of different texts, so no difference is stated.
     compared = None if settings.scale.stand_in else printed
     if cell.mean is not None and compared is not None:
         difference = cell.mean - compared
@@ -341,7 +341,7 @@ def _provenance_of(cell: Cell) -> dict[str, str]:
     notes = [f"{run} {why}" for run, why in cell.failures.items()]
     lines = None
     for entry in entries:
-        # These scores of an n-best list depend on the list alone, not on the model that rescores it.
+        # These two scores depend on an n-best list alone, not on the model that rescores it.
         if cell.measure not in ("bleu_of_list", "bleu_oracle"):
             for path, digest in entry.sha256.items():
                 if path.endswith(".safetensors"):
