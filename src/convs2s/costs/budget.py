@@ -340,6 +340,7 @@ def _trainings(
     for model, runs in runs_of_models.items():
         architecture = settings.models[model].architecture
         recipe = settings.models[model].training
+        # A recipe limits the tokens of a batch, its sentences, or both.
         sentences = recipe.batch.sentences or math.inf
         work = Work(
             architecture,

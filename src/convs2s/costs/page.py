@@ -8,6 +8,7 @@ from convs2s.costs.exhibits import Cost, PaperCosts, costs
 from convs2s.files.text import write_text
 from convs2s.paper.cells import Cell
 from convs2s.paper.table_formats import Sheet, csv, markdown
+from convs2s.paper.tables import headings_of, scale_name
 
 _NAME = "Table or figure"
 _SCALE = "Scale"
@@ -42,15 +43,12 @@ def write_costs(
 
 def _sheet(settings: Settings, paper_costs: PaperCosts) -> Sheet:
     """Return the table of costs: a row for each exhibit, one for shared jobs, and one for all."""
-    scale = settings.options.scale
-    stand_in = settings.scale.stand_in
-    headings = ["Costs: what each table and figure takes"]
-    if stand_in:
-        headings.append(f"STAND-IN DATA: {stand_in}")
-    headings.append(
-        f"Scale: {scale}. The hours of a training are its time, multiplied by the number of GPUs, "
-        "or by the number of threads if it has no GPU. The hours of other jobs are processor time. "
-        "docs/preflight.md explains each column."
+    headings = headings_of(
+        settings,
+        "Costs: what each table and figure takes",
+        "The hours of a training are its time, multiplied by the number of GPUs, or by the number "
+        "of threads if it has no GPU. The hours of other jobs are processor time. "
+        "docs/preflight.md explains each column.",
     )
     rows = [_row(name, cost) for name, cost in paper_costs.exhibits.items()]
     total = _row("all, each run once", paper_costs.total)
@@ -59,7 +57,7 @@ def _sheet(settings: Settings, paper_costs: PaperCosts) -> Sheet:
     shared[_JOBS] = _hours(paper_costs.shared)
     rows += [shared, total]
     for row in rows:
-        row[_SCALE] = f"{scale} (STAND-IN DATA)" if stand_in else scale
+        row[_SCALE] = scale_name(settings)
     return Sheet(headings, rows, _NAME, left_out=(_SCALE,))
 
 
@@ -92,10 +90,11 @@ def _printed_sheet(paper_costs: PaperCosts) -> Sheet:
     """Return the table of the training times that the papers state, with their exhibits."""
     rows = []
     for training in paper_costs.total.printed.stated:
-        names = []
-        for name, cost in paper_costs.exhibits.items():
-            if training in cost.printed.stated:
-                names.append(name)
+        names = [
+            name
+            for name, cost in paper_costs.exhibits.items()
+            if training in cost.printed.stated
+        ]
         row = {
             "Model": training.model,
             "Text": training.text,

@@ -33,8 +33,8 @@ class TrainingRow:
     # Device-hours of all missing trainings, or of an epoch of each.
     device_hours: float
     is_alone: bool  # whether the estimate is for one GPU or for the CPU
-    # The speed of trainings that run side by side, each on one of the devices, divided by their speed
-    # if they run one after another on all devices.
+    # The speed of trainings side by side, each on one device, divided by their speed one after
+    # another on all devices.
     gain: float
 
 

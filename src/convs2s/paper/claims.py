@@ -95,6 +95,11 @@ class Finding:
     metric: str | None = None  # the metrics with their signatures
     note: str | None = None  # what a reader must know, such as why nothing was tested
 
+    @property
+    def is_reversed(self) -> bool:
+        """Whether a pair of rows in the reverse order refutes a trend."""
+        return self.p_reversal is not None and self.p_reversal < LEVEL
+
     def add_note(self, note: str) -> None:
         """Append a note to the notes that the finding already has."""
         self.note = f"{self.note}; {note}" if self.note else note
@@ -102,7 +107,7 @@ class Finding:
     def describe(self, cells: Collection[Evidence]) -> bool:
         """Set the test sets, measures and metrics from the cells, and return True.
 
-        If a cell has no score, set none of them, add a note which says why, and return False.
+        If a cell has no score, set none of them, add a note that says why, and return False.
         """
         missing = [f"{cell.label}: {cell.missing}" for cell in cells if cell.missing]
         if missing:
@@ -115,10 +120,10 @@ class Finding:
             for entry in cell.entries:
                 measures.append(cell.heading)
                 if entry.run.testset:
-                    lines = (
-                        f" ({entry.lines:,} lines)" if entry.lines is not None else ""
-                    )
-                    test_sets.append(f"{entry.run.task} {entry.run.testset}{lines}")
+                    test_set = f"{entry.run.task} {entry.run.testset}"
+                    if entry.lines is not None:
+                        test_set += f" ({entry.lines:,} lines)"
+                    test_sets.append(test_set)
                 signature = entry.scores[cell.measure].signature or ""
                 metrics.append(f"{MEASURES[cell.measure].label} {signature}".strip())
         self.test_set = "; ".join(dict.fromkeys(test_sets)) or None
@@ -154,7 +159,7 @@ class JudgedClaim:
         for finding in agreeing:
             if finding.value is None:
                 continue
-            if finding.p_reversal is not None and finding.p_reversal < LEVEL:
+            if finding.is_reversed:
                 return replace(finding, value=None, interval=None, measure=None)
             if self.verdict == "no verdict":
                 return finding  # the note says why there is no verdict
@@ -237,7 +242,7 @@ def correct(findings: Iterable[Finding]) -> None:
         # The correction multiplies p, and the error of p by the same factor.
         factor = p / uncorrected if uncorrected else 1.0
         error = (finding.p_error or 0.0) * factor
-        if finding.p_reversal is not None and finding.p_reversal < LEVEL:
+        if finding.is_reversed:
             finding.verdict = "not held"
         elif error and abs(p - LEVEL) <= _ERRORS_FROM_LEVEL * error:
             finding.verdict = "undecided"
@@ -425,7 +430,7 @@ def follow_trend(trend: Trend, found: Sequence[Evidence]) -> Finding:
         # If several pairs have the smallest p, the names of their rows decide.
         p, low, high = min(reversals)
         finding.p_reversal = min(p, 1.0)
-        if finding.p_reversal < LEVEL:
+        if finding.is_reversed:
             chance = f"p = {finding.p_reversal:.4f} of {len(pairs)} pairs, before Holm"
             finding.add_note(
                 f"{low!r} is better than {high!r} in {scored[low].heading} ({chance})"

@@ -46,8 +46,8 @@ def record_of(record: LedgerEntry, measure: str) -> LedgerEntry:
     path = Path(record.file)
     manifest = numbers.get("manifest", {})
     folders = [path.parent.with_name(member) for member in members(record.run.run)]
-    # The manifest of a training has only the checksums of its data. Those of the model files are
-    # added here.
+    # The manifest of a training has only the checksums of its data, below "identity". Those of the
+    # model files are added here.
     identity = manifest.get("identity") or {}
     checksums = dict(manifest.get("sha256") or identity.get("data") or {})
     weights = dict(manifest.get("weights") or {})
