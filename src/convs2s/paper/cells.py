@@ -185,7 +185,7 @@ def _cell(
 ) -> Cell | None:
     """Return the cell of a row in a column; None if nothing is measured there at this scale."""
     scale = settings.scale
-    measure = row.measures.get(column.key, column.measure)
+    measure = row.measure_in(column)
     if row.kind != "ours" or measure is None or scale.why_left_out(row):
         return None
     task_and_model = stand_ins(scale, row)

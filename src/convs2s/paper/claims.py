@@ -272,28 +272,30 @@ def compare_cells(compared: CellsCompared, found: Sequence[Evidence]) -> Finding
     """
     better = found[: len(compared.better)]
     worse = found[len(compared.better) :]
-    link = "better than"
-    region = (-compared.margin, math.inf)
-    if compared.margin:
-        link = f"at most {compared.margin:g} behind"
     if compared.within is not None:
         link = f"within {compared.within:g} of"
         region = (-compared.within, compared.within)
+        sign = 1.0  # a claim of equal sides has no better direction
+    else:
+        link = "better than"
+        if compared.margin:
+            link = f"at most {compared.margin:g} behind"
+        region = (-compared.margin, math.inf)
+        sign = _sign(found)
     # A cell may be on both sides, or twice on one side. Each time that it is in better counts +1,
     # and each time in worse counts -1.
     counts = Counter(cell.address for cell in better)
     counts.subtract(cell.address for cell in worse)
     cells = {cell.address: cell for cell in found}.values()
-    # If the sides are said to be equal, no direction of the difference agrees with the claim.
-    sign = _sign(cells) if compared.within is None else 1.0
     weighted = [(sign * counts[cell.address], cell) for cell in cells]
     labels_of_better = " + ".join(cell.label for cell in better)
     labels_of_worse = " + ".join(cell.label for cell in worse)
     finding = Finding(f"{labels_of_better} {link} {labels_of_worse}")
-    if all(cell.printed is not None for cell in cells):
-        finding.printed = sum(
-            weight * (cell.printed or 0.0) for weight, cell in weighted
-        )
+    printed = [
+        weight * cell.printed for weight, cell in weighted if cell.printed is not None
+    ]
+    if len(printed) == len(weighted):
+        finding.printed = sum(printed)
     if not finding.describe(cells):
         return finding
     runs_of_better = " + ".join(cell.runs_in_words for cell in better)
@@ -413,7 +415,7 @@ def follow_trend(trend: Trend, found: Sequence[Evidence]) -> Finding:
     pairs = []
     for low, high in permutations(scored, 2):
         rises = trend.x[low] < trend.x[high]
-        if trend.nested:
+        if trend.nested:  # the rows are named by lists, such as "1, 2"
             rises = set(low.split(", ")) < set(high.split(", "))
         if rises:
             pairs.append((low, high))

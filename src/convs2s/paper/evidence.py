@@ -201,7 +201,7 @@ def evidence(
         address=address,
         label=" ".join(filter(None, label)),
         heading=column.name,
-        measure=row.measures.get(name.column, column.measure) or "",
+        measure=row.measure_in(column) or "",
         printed=printed_number(row, name.column),
         is_cited=is_cited,
         entries=tuple(scored),
@@ -244,7 +244,7 @@ def pools(settings: Settings, entries: EntriesOfCells) -> dict[TrainedAlike, Poo
         table = settings.tables[address.table]
         row = table.rows[address.row]
         column = next(one for one in table.columns if one.key == address.column)
-        measure = row.measures.get(column.key, column.measure) or ""
+        measure = row.measure_in(column) or ""
         if alike := trained_alike(runs, measure):
             scores = {entry.models[0]: entry.scores[measure].score for entry in runs}
             networks[alike][frozenset(scores)] = list(scores.values())

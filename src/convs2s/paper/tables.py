@@ -143,11 +143,11 @@ def sheet(
         for group, systems in groups.items():
             if len(systems) <= _MOST_NAMED:
                 listed = ", ".join(systems)
-                named.append(f"{group} {listed}" if group else listed)
+                named.append(f"{group} {listed}".lstrip())
             else:
                 counted = f"{len(systems)} rows"
                 named.append(f"{counted} of {group}" if group else counted)
-        headings.append(f"Left out at this scale, as {reason}: {'; '.join(named)}.")
+        headings.append(f"Left out at this scale, because {reason}: {'; '.join(named)}.")
     rows = []
     for values in table_rows(settings, name, shown):
         rows.append({heading: value.content for heading, value in values.items()})
@@ -285,8 +285,7 @@ def _why_absent(
     if stand_ins(settings.scale, row) is None:
         return "no stand-in"
     # A value of ours is expected if a measure or a printed value is stated.
-    measure = row.measures.get(column.key, column.measure)
-    is_expected = measure is not None or column.key in row.paper
+    is_expected = row.measure_in(column) is not None or column.key in row.paper
     return "not measured" if is_expected else ""
 
 
