@@ -147,7 +147,9 @@ def sheet(
             else:
                 counted = f"{len(systems)} rows"
                 named.append(f"{counted} of {group}" if group else counted)
-        headings.append(f"Left out at this scale, because {reason}: {'; '.join(named)}.")
+        headings.append(
+            f"Left out at this scale, because {reason}: {'; '.join(named)}."
+        )
     rows = []
     for values in table_rows(settings, name, shown):
         rows.append({heading: value.content for heading, value in values.items()})
