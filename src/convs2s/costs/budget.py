@@ -121,7 +121,8 @@ def budgets(
     for name in names:
         task = settings.tasks[name]
         text_folder = results / task.text_name
-        folders = {results / name, text_folder} - counted  # not counted before
+        # The folder of a text is counted with the first task that uses the text.
+        folders = {results / name, text_folder} - counted
         counted |= folders
         pairs: int | None = None
         stages: list[Stage] = []

@@ -28,9 +28,7 @@ _OPTIMIZER_PASSES = 12
 # How often the fp32 scores of all types are read or written for a token: for softmax and loss, in
 # the forward and the backward pass.
 _SCORE_PASSES = 6
-_COMPILED = (
-    1 / 3
-)  # the share of operations that the host still has to start with `compile`
+_COMPILED = 1 / 3  # the share of operations that the host still starts with `compile`
 
 
 @dataclass(frozen=True)
@@ -59,9 +57,8 @@ class Update(NamedTuple):
 
     seconds: float
     precision: str  # the precision of the matrix products: fp32, tf32 or bf16
-    launches: (
-        int | None
-    )  # operations that the host starts on the GPU; None if not counted
+    # The number of operations that the host starts on the GPU; None if not counted.
+    launches: int | None
 
 
 class Speed(Protocol):

@@ -239,6 +239,7 @@ def pools(settings: Settings, entries: EntriesOfCells) -> dict[TrainedAlike, Poo
     The networks of a set differ only in their architecture. A network that several cells show
     counts once.
     """
+    # What is alike -> the models of a network -> the scores of these models.
     networks = defaultdict[TrainedAlike, dict[object, list[float]]](dict)
     for address, runs in entries.items():
         table = settings.tables[address.table]
@@ -313,9 +314,8 @@ def on_one_processor(
             counts_in_tables.update(entry.processor for entry in entries_of_cell)
 
     def rank(processor: str | None) -> tuple[bool, int, int, str]:
-        return processor in made_here, *rank_of(
-            processor, counts_in_cells, counts_in_tables
-        )
+        counts = rank_of(processor, counts_in_cells, counts_in_tables)
+        return processor in made_here, *counts
 
     def processors_of(entry: LedgerEntry) -> set[str | None]:
         """Return the processors that give the same numbers as the processor of an entry."""

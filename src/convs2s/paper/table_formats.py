@@ -98,6 +98,7 @@ class Sheet:
                     texts[column] += f" ({as_one_text(row[behind])})"
             row_numbers = []
             for note in self._notes_of(row):
+                # A new footnote gets the next number.
                 row_numbers.append(numbers.setdefault(note, len(numbers) + 1))
             if row_numbers:
                 texts[self.marked] += f" [{', '.join(map(str, sorted(row_numbers)))}]"
@@ -133,7 +134,7 @@ def as_one_text(content: CellText) -> str:
 
 
 def _texts_by_value(content: CellText) -> Mapping[str, str]:
-    """Return name of a value -> its text. The name is "" for a text of the whole row."""
+    """Return name of a value -> its text, with the name "" for a text of the whole row."""
     if isinstance(content, str):
         return {"": content} if content else {}
     return content
