@@ -152,9 +152,9 @@ def budgets(
 def _absent_files(
     settings: Settings, name: str
 ) -> tuple[dict[str, int | None], list[str]]:
-    """Return the files of a task that do not exist yet, as `Budget` lists them.
+    """Return the absent files of a task: those to download, and those that the user has to provide.
 
-    The first result has the files to download, the second the files that the user has to provide.
+    The first are path -> bytes, None if the bytes are not known.
     """
     downloads: dict[str, int | None] = {}
     missing = []
@@ -266,7 +266,8 @@ def _preparation(
     costs = settings.costs
     if with_text:
         text = 2 * pairs * costs.compressed_line_bytes.value
-        readings = 2 if task.hold_out else 1  # once for training, once for validation
+        # A validation set that is held out is read from the same files.
+        readings = 2 if task.hold_out else 1
         extraction = _hours(readings * pairs, costs.extract_rate)
         cleaning = _hours(pairs, costs.prepare_rate)
         if settings.is_large(task.text_name):

@@ -102,7 +102,7 @@ def estimates(speed: Speed, work: Work) -> Iterator[Estimate]:
     for nodes, gpus in _PLACES:
         count = nodes * gpus
         update = speed.update(work, work.tokens / count)
-        # One GPU uses no link, one node the first, and two nodes both.
+        # One GPU uses no link and sends nothing. One node uses the first link, two nodes use both.
         used = links[:nodes] if count > 1 else ()
         if update is None or None in used:
             return
@@ -155,6 +155,7 @@ class CalculatedSpeed:
         parameter_bytes = _OPTIMIZER_PASSES * work.parameters * FLOAT_BYTES
         moved_bytes = tokens * (block_bytes + score_bytes) + parameter_bytes
         device_seconds = product_seconds + moved_bytes / (gpu.bandwidth * 1e9)
+        # The default limit of a micro-batch stands for one that depends on the GPU's memory.
         limit = recipe.batch.micro_batch_tokens or tokens
         if limit == MICRO_BATCH_TOKENS:
             limit = tokens_for_memory(gpu.memory * 1e9)

@@ -118,12 +118,11 @@ def _panels(
         lowest = min(point["low"] for point in on_axis)
         highest = max(point["high"] for point in on_axis)
         is_log = lowest > 0 and highest > _WIDE * lowest
-        title = f"{column.name.partition(' (')[0]}, {side}"
+        title = f"{column.name.partition(' (')[0]}, {side}"  # without the unit
         if is_small:
             title = f"{side}: {column.name.removeprefix('Validation ')}"
         legend = None
-        is_first_panel = is_first and not panels
-        if is_first_panel and not is_small and len(groups) > 1:
+        if is_first and not panels and not is_small and len(groups) > 1:
             legend = {"title": table.group_label, "columns": 1}
         panels_of_sizes = described(
             "trends",
