@@ -103,9 +103,11 @@ def refusals(
         return []  # sinfo does not know the partitions of other clusters
     in_extra = _IN_EXTRA.search(request.resources.get("slurm_extra", ""))
     named = in_extra[1] if in_extra else request.resources.get("slurm_partition", "")
-    possible: Iterable[str | None] = named.split(",")
-    if not named:
-        possible = cluster.partitions if chooses_partition else [cluster.default]
+    possible: Iterable[str | None] = [cluster.default]
+    if named:
+        possible = named.split(",")
+    elif chooses_partition:
+        possible = cluster.partitions
     misfits = {
         name: _misfits(request, name, nodes)
         for name, nodes in cluster.partitions.items()

@@ -86,7 +86,7 @@ def learning_curves(runs: Mapping[str, Sequence[EpochRecord]]) -> dict[str, Pane
         rate_axis=_axis(rates),
     )
     if not has_points:
-        # The layer that draws the points.
+        # Remove the layer that draws the points.
         panels["perplexity"]["layer"][1]["layer"].pop()
     if all(point["BLEU"] is None for point in points):
         del panels["BLEU"]

@@ -383,7 +383,7 @@ def _command(row_cells: Iterable[Cell], scale: str) -> str:
     Paths that differ only in the seed are written as one with braces, such as ``seed{1,2}``, which
     the shell expands.
     """
-    # Path before and after the seed -> seeds.
+    # The parts of a path before and after the number of the seed -> these numbers.
     seeds_of: dict[tuple[str, str], dict[str, None]] = {}
     for cell in row_cells:
         for record in cell.missing:
