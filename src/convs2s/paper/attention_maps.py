@@ -63,6 +63,7 @@ def read_example(path: Path) -> ExampleAttention:
 def plot_example(*, example: Path, outputs: Sequence[Path]) -> None:
     """Draw a heat map for each decoder layer, two in a row, as wide as a column of a paper."""
     shown = read_example(example)
+    # Two maps share the width of a panel, unless their cells would have less than 4 pixels.
     cell = max(4, PANEL_WIDTH // 2 // len(shown.target_tokens))
     panels = attention_maps(
         shown.weights, shown.source_tokens, shown.target_tokens, cell=cell
@@ -129,6 +130,7 @@ def attention_maps(
         rows: list[Point] = []
         for j, target_word in enumerate(target):
             for i, source_word in enumerate(source):
+                # In "s" and "t", a number keeps equal words apart.
                 rows.append(
                     {
                         "s": f"{i} {shorten(source_word)}",
@@ -157,6 +159,7 @@ def spread(weights: NDArray[np.floating[Any]]) -> str:
     The text states the largest weight and the entropy in nats, both as means over the target.
     Ghader and Monz (2017) measure attention by this entropy.
     """
+    # A weight of 0 adds nothing to the entropy.
     entropies = -np.sum(weights * np.log(np.where(weights > 0, weights, 1)), axis=1)
     return f"largest {weights.max(axis=1).mean():.2f}, entropy {entropies.mean():.2f}"
 
