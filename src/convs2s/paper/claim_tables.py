@@ -25,7 +25,7 @@ class JudgedClaims:
     claims: list[JudgedClaim]
     scale: str | None = None
     stand_in: str | None = None  # what stands in for the paper's data
-    level: float = LEVEL
+    level: float = LEVEL  # the level of significance
 
 
 def write_claims(
@@ -84,8 +84,12 @@ def printed_claims(
     rows = []
     for claim in judged:
         counts = Counter(finding.verdict for finding in claim.findings)
-        verdicts = [verdict for verdict in get_args(Verdict) if counts[verdict]]
-        counted = [f"{counts[verdict]} {verdict}" for verdict in verdicts]
+        counted = [
+            f"{counts[verdict]} {verdict}"
+            for verdict in get_args(Verdict)
+            if counts[verdict]
+        ]
+        tests = sum(finding.tests for finding in claim.findings)
         decisive = claim.decisive
         notes = [claim.untested or decisive.note]
         if claim.exploratory:
@@ -101,7 +105,7 @@ def printed_claims(
                 "Detectable": _unsigned(decisive.detectable),
                 "Measure": decisive.measure or "",
                 "Comparisons": ", ".join(counted) if len(claim.findings) > 1 else "",
-                "Tests": str(sum(finding.tests for finding in claim.findings) or ""),
+                "Tests": str(tests) if tests else "",
                 "Notes": "; ".join(filter(None, notes)),
             }
         )

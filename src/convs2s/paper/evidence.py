@@ -100,10 +100,10 @@ class Evidence:
 
     @property
     def runs_in_words(self) -> str:
-        """The names of the ensembles if there are any, else the number of runs, or "printed"."""
-        ensembles = [run for run in self.runs if run.startswith("ensemble")]
+        """The names of ensembles, or the number of runs if there are none; "printed" if cited."""
         if self.is_cited:
             return "printed"
+        ensembles = [run for run in self.runs if run.startswith("ensemble")]
         return ", ".join(ensembles) or str(len(self.runs))
 
     def scores(self, quantity: Quantity = "score") -> list[float]:
