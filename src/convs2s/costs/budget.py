@@ -334,7 +334,7 @@ def _trainings(
         gpus = 0
     types = types_of(task.vocabulary, pairs)
     sentence_tokens = settings.costs.sentence_tokens.value
-    epoch_tokens = pairs * sentence_tokens if pairs else None
+    epoch_tokens = None if pairs is None else pairs * sentence_tokens
     description = Path(folder.store_description("train"))
     if description.is_file():
         epoch_tokens = read_description(description).target_tokens

@@ -84,9 +84,8 @@ class MeasuredSpeed:
         kind = (work.architecture.kind, work.recipe.precision)
         reference, (fixed, per_token) = self._references[kind]
         seconds = fixed + per_token * tokens
-        if (
-            reference.weights
-        ):  # 0 if an extension's network does not count its parameters
+        # The weights are 0 if an extension's network does not count its parameters.
+        if reference.weights:
             seconds *= work.weights / reference.weights
         return Update(seconds, work.recipe.precision, None)
 

@@ -17,9 +17,8 @@ from convs2s.scoring.bleu import corpus_bleu
 from convs2s.scoring.n_best import every_sentence, read_n_best
 from convs2s.scoring.translations import read_translations
 
-GROUPS = (
-    8  # groups of sentences, of about equal size; the paper's axis also has 8 spans
-)
+# Groups of sentences, of about equal size. The paper's axis also has 8 spans.
+GROUPS = 8
 
 AXES = {
     "length": "source sentence length (words)",
