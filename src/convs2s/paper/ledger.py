@@ -122,7 +122,7 @@ class LedgerEntry:
 
     @property
     def models(self) -> tuple[str, ...]:
-        """A name for each model, made of its text, recipe and seed, in the order of an ensemble.
+        """The names of the models, in the order of an ensemble. A name states text, recipe and seed.
 
         Checksums of model files cannot serve as names, because a repeated training may give a file
         with the same weights but other bytes.

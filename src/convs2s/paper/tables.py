@@ -57,7 +57,7 @@ class TableValue:
     content: CellText
     origin: Literal["paper", "ours", "absent", "text"] = "text"
     number: float | None = None
-    cell: Cell | None = None  # the cell of a value of ours
+    cell: Cell | None = None  # the cell of a value of ours, else None
 
     @property
     def text(self) -> str:

@@ -266,7 +266,7 @@ class TimeOfTrainings:
 
 
 def cost_of(trained: Iterable[Training]) -> TimeOfTrainings:
-    """Return the number and the hours of trainings, of which some may be the same."""
+    """Return the number and the hours of trainings. A training that comes twice counts once."""
     distinct = {run.anchor: run for run in trained}.values()
     timed = [run.hours for run in distinct if run.hours is not None]
     return TimeOfTrainings(
