@@ -122,7 +122,7 @@ class LedgerEntry:
 
     @property
     def models(self) -> tuple[str, ...]:
-        """The names of the models, in the order of an ensemble. A name states text, recipe and seed.
+        """A name for each model, in the order of an ensemble, made of text, recipe and seed.
 
         Checksums of model files cannot serve as names, because a repeated training may give a file
         with the same weights but other bytes.

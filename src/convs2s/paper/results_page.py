@@ -40,14 +40,8 @@ def write_results_page(
 
     The page has headline values, plots, verdicts and the discussion. The folder has the plots,
     tables.md with every table, and claims.md with every claim and test. Entries whose inputs are
-    not in the configuration are not shown.
-
-    Args:
-        settings: the configuration.
-        entries: the entries of the ledger.
-        ledger: the name of the ledger's file, for the page and for messages.
-        discussion: the discussion, as Markdown.
-        output: the page.
+    not in the configuration are not shown. ``ledger`` is the name of the file that ``entries`` were
+    read from. ``discussion`` is Markdown.
 
     Raises:
         UserError: the output's name does not end in .md, or the ledger has no run of the scale.
