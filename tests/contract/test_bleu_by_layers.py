@@ -60,6 +60,21 @@ def test_the_figure_has_the_mean_of_seeds_and_names_what_was_not_run(
     ]
 
 
+def test_networks_without_a_mean_are_named_with_the_reason() -> None:
+    """Seeds whose scores have different signatures have no mean."""
+    networks = [
+        Depth("encoder", 1, 20.0, None, None, 2),
+        Depth("encoder", 2, 20.0, None, None, 0),
+    ]
+    ours, papers = layer_panels(networks, on_stand_in=False)
+    assert ours["title"] == "ours"
+    label = papers["encoding"]["x"]["title"]
+    assert label[1:] == [
+        "seeds scored by different metrics: encoder 1",
+        "not run: encoder 2",
+    ]
+
+
 @pytest.mark.parametrize("on_stand_in", [True, False])
 def test_bars_end_a_deviation_from_the_mean_and_the_axis_has_room_for_them(
     on_stand_in: bool,

@@ -11,14 +11,8 @@ import pytest
 
 from convs2s.config.settings import Settings
 from convs2s.paper.cells import cells
-from convs2s.paper.claims import (
-    Finding,
-    JudgedClaim,
-    Verdict,
-    printed_claims,
-    verdict_of,
-    write_claims,
-)
+from convs2s.paper.claim_tables import printed_claims, write_claims
+from convs2s.paper.claims import Finding, JudgedClaim, Verdict, verdict_of
 from convs2s.paper.ledger import LedgerEntry, RunScore
 from tests.support.claims import (
     BASE,
@@ -140,13 +134,13 @@ def test_the_same_runs_on_both_sides_are_no_two_systems(demo: Settings) -> None:
 def test_a_claim_about_eight_models_rests_on_eight(demo: Settings) -> None:
     together = entries(demo, BASE, [23.0], model=NO_SOURCE, run="ensemble3")
     eight = finding(demo, better(BASE, NO_SOURCE, models=8), together, other(demo))
-    assert eight.note == "the claim is about 8 models together; here are only 3"
+    assert eight.note == "the claim is about 8 models together; only 3 are here"
     assert eight.verdict == "no verdict"
     assert eight.value == pytest.approx(1.7)
     stranger = other(demo, model="another")
     result = finding(demo, better(BASE, NO_SOURCE, models=3), together, stranger)
     assert result.verdict == "no verdict"
-    assert "no three of its models alone" in str(result.note)
+    assert "three of its models alone" in str(result.note)
 
 
 def test_runs_on_two_processors_are_compared_on_the_one_that_has_all(

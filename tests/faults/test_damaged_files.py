@@ -27,8 +27,8 @@ from convs2s.download.archives import open_member
 from convs2s.errors import UserError
 from convs2s.files.text import read_json, read_lines, write_lines
 from convs2s.paper.attention_maps import read_example
+from convs2s.paper.claim_tables import read_claims
 from convs2s.paper.phrase_map import read_phrase_map
-from convs2s.paper.report.write import read_claims
 from convs2s.paper.trained import read_training
 from convs2s.scoring.n_best import read_n_best
 from convs2s.scoring.translations import read_translations

@@ -195,6 +195,8 @@ def test_of_perplexity_the_fall_counts(demo: Settings) -> None:
     assert result.verdict == "held"
     assert result.value == pytest.approx(0.1)
     assert result.printed == pytest.approx(6.69 - 6.64)
+    equal = better(BASE, NO_SOURCE, column="ppl", within=0.3)
+    assert finding(demo, equal, *found).value == pytest.approx(-0.1)
 
 
 def trend(settings: Settings, heights: Sequence[float]) -> Finding:

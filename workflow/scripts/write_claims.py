@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from convs2s.config.load import load_for_job
-from convs2s.paper.claims import write_claims
+from convs2s.paper.claim_tables import write_claims
 from convs2s.pipeline.job import job
 
 snakemake: Any

@@ -125,7 +125,7 @@ class Row(ComparedRuns, PrintedRow):
             return None
         needed = ["model", "runs"]
         for column in columns:
-            if measure := self.measures.get(column.key, column.measure):
+            if measure := self.measure_in(column):
                 needed += MEASURES[measure].file.named_by
         for key in needed:
             if not getattr(self, key):
@@ -134,6 +134,10 @@ class Row(ComparedRuns, PrintedRow):
                 )
         assert self.model is not None
         return self.task, self.model
+
+    def measure_in(self, column: Column) -> str | None:
+        """Return the measure of the row's value in a column; None if it has none."""
+        return self.measures.get(column.key, column.measure)
 
 
 class Table(Section):

@@ -1,6 +1,6 @@
 """The budget of a task before it starts: downloads, disk, memory, hours of cores and GPUs.
 
-It is computed from the figures in config/costs.yaml, which also has their sources.
+The budget is computed from the figures in config/costs.yaml, which also states their sources.
 """
 
 import math
@@ -37,20 +37,20 @@ from convs2s.training.identity import may_be_longer
 _COMPRESSED = {".gz", ".tgz", ".bz2", ".xz", ".zst", ".zip"}
 # Files whose lines are not sentences.
 _MARKED = {".sgm", ".xml", ".tar", ".tgz", ".zip"}
-# Lines are counted if the files are not larger than this in total. That takes seconds, even if they
-# are compressed.
+# Lines are counted if the files have at most this size in total. Counting takes seconds, even in
+# compressed files.
 _MOST_COUNTED_BYTES = 300_000_000
 
 
 @dataclass(frozen=True)
 class Stage:
-    """A step of a task, with its disk space, processor time and memory."""
+    """A step of a task, with the disk space, processor time and memory that it takes."""
 
     name: str
     written: float  # bytes of the files that it writes
     freed: float = 0  # bytes that are removed after it
-    core_hours: float = 0  # the sum over all its jobs
-    # Bytes of its largest job: the part that grows with the corpus or model.
+    core_hours: float = 0  # of all its jobs together
+    # Bytes of memory of its largest job: the part that grows with the corpus or the model.
     memory: float = 0
 
 
@@ -60,15 +60,15 @@ class TrainingCost:
 
     model: str
     runs: int  # the number of trainings
-    missing: int  # those of them that are not finished
-    memory: float  # bytes of memory, of all workers together
+    missing: int  # the number of trainings that are not finished
+    memory: float  # bytes of memory of a training, of all its workers together
     # The size of a training state: the parameters and the optimizer's numbers.
     state_bytes: int
-    # The size of the model file and of the states that stay.
+    # The size of the model file, and of the states that stay after the training.
     kept_bytes: int
     work: Work
     epoch_tokens: float | None  # target tokens of an epoch; None if not known yet
-    # The number of epochs: the recipe's or the paper's; None if validation decides it.
+    # The number of epochs, by the recipe or by the paper's hours; None if validation decides it.
     epochs: float | None
 
 
@@ -83,7 +83,7 @@ class Budget:
     # Local files that the user has to provide and that do not exist.
     missing: Sequence[str]
     present: int  # bytes of results that exist already
-    # In the order in which they run; empty for a released model.
+    # The stages in the order in which they run; empty for a released model.
     stages: Sequence[Stage]
     trainings: Sequence[TrainingCost]
 
@@ -107,9 +107,7 @@ def budgets(
     names: Sequence[str],
     cells: Sequence[Cell],
 ) -> list[Budget]:
-    """Return the budgets of tasks.
-
-    Tasks may share their text; only the first of them counts it.
+    """Return the budgets of tasks. If tasks share their text, only the first one counts it.
 
     Args:
         settings: the configuration.
@@ -123,6 +121,7 @@ def budgets(
     for name in names:
         task = settings.tasks[name]
         text_folder = results / task.text_name
+        # The folder of a text is counted with the first task that uses the text.
         folders = {results / name, text_folder} - counted
         counted |= folders
         pairs: int | None = None
@@ -153,9 +152,9 @@ def budgets(
 def _absent_files(
     settings: Settings, name: str
 ) -> tuple[dict[str, int | None], list[str]]:
-    """Return the files of a task that do not exist yet, as `Budget` lists them.
+    """Return the absent files of a task: those to download, and those that the user has to provide.
 
-    They are the files to download, with their bytes, and the files that the user has to provide.
+    The first are path -> bytes, None if the bytes are not known.
     """
     downloads: dict[str, int | None] = {}
     missing = []
@@ -171,8 +170,8 @@ def _absent_files(
 
 def _train(trainings: Sequence[TrainingCost]) -> Stage:
     """Return the stage that runs all trainings of a task, one after another."""
-    # Each training keeps its model and some of its states. The training that runs also needs room
-    # for two states: the new one is written before the old one is removed.
+    # Each training keeps its model and some of its states. The running training also needs room for
+    # two states, because it writes a new state before it removes the old one.
     states = 2 * max(cost.state_bytes for cost in trainings)
     kept = sum(cost.runs * cost.kept_bytes for cost in trainings)
     memory = max(cost.memory for cost in trainings)
@@ -182,12 +181,12 @@ def _train(trainings: Sequence[TrainingCost]) -> Stage:
 def training_pairs(settings: Settings, task: Task) -> int | None:
     """Return the approximate number of a task's training pairs; None if it is not known.
 
-    It is the first of these that is available:
+    The number is the first of these that is available:
 
     - the number that the paper states, unless a mirror with small files is generated;
     - half the number of lines, for plain text and JSON lines on this machine;
-    - the number of news sentences that fit into the files. For shorter sentences it is too low, but
-      the estimates of bytes and hours that are computed from it still fit.
+    - the number of news sentences that fit into the files. If the sentences are shorter, this is
+      too low, but the estimates of bytes and hours that are computed from it still fit.
     """
     if task.paper_pairs and not settings.scale.generated_mirror:
         return task.paper_pairs
@@ -198,20 +197,23 @@ def training_pairs(settings: Settings, task: Task) -> int | None:
     if lines:
         return lines // 2
     text_bytes = 0.0
+    # An archive counts once, even if it contains several of the files.
     files_by_location = {file.location: file for file in files}
     for file in files_by_location.values():
         size = _bytes(file, settings)
         if size is None:
             return None
-        is_compressed = Path(file.location).suffix in _COMPRESSED
-        text_bytes += size * settings.costs.growth.value if is_compressed else size
+        if Path(file.location).suffix in _COMPRESSED:
+            text_bytes += size * settings.costs.growth.value
+        else:
+            text_bytes += size
     return math.ceil(text_bytes / (2 * settings.costs.line_bytes.value))
 
 
 def _lines(files: Iterable[FileReference], settings: Settings) -> int | None:
-    """Return the total number of lines of text files, or None.
+    """Return the total number of lines of text files.
 
-    It is None if a file does not exist, is in an archive or has markup, or if the files are too
+    Return None if a file does not exist, is in an archive or has markup, or if the files are too
     large to count their lines.
     """
     paths = []
@@ -235,8 +237,8 @@ def _lines(files: Iterable[FileReference], settings: Settings) -> int | None:
 def _bytes(file: FileReference, settings: Settings) -> int | None:
     """Return the size of a file in bytes; None if it is not known.
 
-    It is the size of the file itself, else of its copy in a mirror, else the size that
-    config/downloads.yaml states. A generated mirror has smaller files than that.
+    The size is that of the file itself, or else of its copy in a mirror, or else what
+    config/downloads.yaml states. The last does not hold for the small files of a generated mirror.
     """
     scale = settings.scale
     mirrors = settings.options.mirrors
@@ -259,12 +261,13 @@ def _preparation(
 ) -> Iterator[Stage]:
     """Yield the stages that prepare a task, up to its token stores and word alignments.
 
-    They begin with the archives, or with the cleaned text if ``with_text`` is False.
+    The first stage reads the archives, or the cleaned text if ``with_text`` is False.
     """
     costs = settings.costs
     if with_text:
         text = 2 * pairs * costs.compressed_line_bytes.value
-        readings = 2 if task.hold_out else 1  # once for training, once for validation
+        # A validation set that is held out is read from the same files.
+        readings = 2 if task.hold_out else 1
         extraction = _hours(readings * pairs, costs.extract_rate)
         cleaning = _hours(pairs, costs.prepare_rate)
         if settings.is_large(task.text_name):
@@ -286,7 +289,7 @@ def _preparation(
             yield Stage("truecase", text, core_hours=hours)
         yield Stage("count words", 0, core_hours=_hours(pairs, costs.count_rate))
     if task.vocabulary.kind == "bpe":
-        # One for each side, unless they share codes.
+        # Each side has its own codes, unless the sides share them.
         learners = 1 if task.vocabulary.joint else 2
         merges = learners * task.vocabulary.merges
         yield Stage("learn BPE", 0, core_hours=_hours(merges, costs.merge_rate))
@@ -304,7 +307,7 @@ def _preparation(
 
 
 def _hours(count: int, rate: CostFigure) -> float:
-    """Return the hours for ``count`` items at a rate of items per second."""
+    """Return the hours for ``count`` items at ``rate``, in items per second."""
     return count / rate.value / SECONDS_PER_HOUR
 
 
@@ -324,13 +327,14 @@ def _trainings(
         if task_name == name:
             runs_of_models[model].append(run)
     options = settings.options
-    # Null means one GPU. With the device `auto`, the machine may have none, and none is counted.
+    # If `gpus` is null, the device `cuda` means one GPU. With the device `auto` none is counted,
+    # because the machine may have none.
     gpus = options.gpus or int(options.device == "cuda")
     if options.device == "cpu":
         gpus = 0
     types = types_of(task.vocabulary, pairs)
     sentence_tokens = settings.costs.sentence_tokens.value
-    epoch_tokens = pairs and pairs * sentence_tokens
+    epoch_tokens = None if pairs is None else pairs * sentence_tokens
     description = Path(folder.store_description("train"))
     if description.is_file():
         epoch_tokens = read_description(description).target_tokens
@@ -338,6 +342,7 @@ def _trainings(
     for model, runs in runs_of_models.items():
         architecture = settings.models[model].architecture
         recipe = settings.models[model].training
+        # A recipe limits the tokens of a batch, its sentences, or both.
         sentences = recipe.batch.sentences or math.inf
         work = Work(
             architecture,
@@ -349,13 +354,14 @@ def _trainings(
         epochs = recipe.maximum_epochs
         if epochs is None and epoch_tokens:
             tokens = _tokens_of_paper(settings, task.text_name, model, work)
-            epochs = tokens and tokens / epoch_tokens
+            if tokens is not None:
+                epochs = tokens / epoch_tokens
         weights = work.parameters * FLOAT_BYTES
-        # The number of sets of parameters that the model is made from.
+        # The model file, and the sets of parameters that it is made from.
         averaged = recipe.average or 1
         kept_bytes = (1 + averaged) * weights
         state_bytes = OPTIMIZER_NUMBERS[recipe.optimizer] * weights
-        # The last state stays if a longer training could go on from it.
+        # The last state is kept if a longer training could continue from it.
         if may_be_longer(recipe.schedule.kind, recipe.maximum_epochs):
             kept_bytes += state_bytes
         missing = [run for run in runs if not Path(folder.model(model, run)).exists()]
@@ -377,10 +383,10 @@ def _trainings(
 def _tokens_of_paper(
     settings: Settings, text: str, model: str, work: Work
 ) -> float | None:
-    """Return the target tokens of a training of the paper, by its hours; None if it has none.
+    """Return the target tokens of a training of the paper; None if the paper states no hours of it.
 
-    The papers do not state the number of epochs. A GPU of theirs is assumed to reach the calculated
-    speed.
+    The papers do not state the number of epochs. So the tokens are computed from the hours, at the
+    speed that is calculated for the papers' GPU. They are also None if no speed can be calculated.
     """
     known = settings.costs.training(text, model)
     recipe = work.recipe.model_copy(update={"precision": "fp32", "compile": False})

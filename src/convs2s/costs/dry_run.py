@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from graphlib import TopologicalSorter
 
 ALL_CORES = 999_999
-"""The value of ``--cores`` in the dry run, and the threads of a job that takes all cores.
+"""The value of ``--cores`` in the dry run, and so the threads of a job that takes all cores.
 
 Without ``--cores`` Snakemake would plan every job with one thread.
 """
@@ -22,9 +22,9 @@ _RULE = re.compile(r"^ *(?:rule|checkpoint) (?=\w+:$)", re.MULTILINE)
 _LOCAL = re.compile(r"^ +localrule: True$", re.MULTILINE)
 _ACTION = re.compile(r"^ +(?:script|shell|run):", re.MULTILINE)
 
-# This matches parts of the plan that Snakemake prints:
+# This matches one of these parts of the plan that Snakemake prints:
 # - the first line of a group of jobs;
-# - a job with its properties, which is indented if it is in a group;
+# - a job with its properties, indented if the job is in a group;
 # - the message of a rule, which Snakemake prints in place of the job.
 _PLANNED = re.compile(
     r"^(?:\[.*\] Group job (?P<group>.+) \(jobs in .*\):$"
@@ -43,11 +43,11 @@ Resources = Mapping[str, str]
 
 @dataclass(frozen=True)
 class Request:
-    """One submission to a cluster, which is a job or a group of jobs, and its resources."""
+    """One submission to a cluster: a job or a group of jobs, with its resources."""
 
     name: str
     rule: str
-    """The rule whose options change the request; RULE for a group with jobs of several rules."""
+    """The rule whose options change the request; "RULE" for a group with jobs of several rules."""
     resources: Resources
 
     def number(self, resource: str) -> int | None:
@@ -62,7 +62,7 @@ class Request:
 
     @property
     def gpus(self) -> int:
-        """The number of GPUs on all nodes together: ``gpu``, else nodes times ``gres``."""
+        """The number of GPUs on all nodes together: ``gpu``, or else ``gres`` times the nodes."""
         gpus_per_node = sum(gpus_in(self.resources.get("gres", "")).values())
         return self.number("gpu") or self.nodes * gpus_per_node
 
@@ -89,11 +89,12 @@ def dry_run(
 
     Args:
         command: the command line of the present run.
-        asked: the target of the present run, which is removed.
+        asked: the target of the present run, which the targets of the dry run replace.
         targets: the targets of the dry run.
         limits_cores: whether the command line or a profile states a number of cores already.
     """
     words = [word for word in command if word != asked]
+    # The options end at "--", and targets follow.
     end = words.index("--") if "--" in words else len(words)
     added = ["--dry-run", "--nolock", "--nocolor"]
     added += ["--quiet", "host", "progress", "reason"]
@@ -122,7 +123,8 @@ class _Job:
     def __init__(self, rule: str, properties: str) -> None:
         values = dict(_PROPERTY.findall(properties))
         self.rule = rule
-        # A job without inputs has the empty text. That must not match a job without outputs.
+        # Without inputs or outputs, the split gives an empty text. The inputs must not contain it,
+        # or a job without inputs would seem to need a job without outputs.
         self.inputs = set(_NOTE.sub("", values.get("input", "")).split(", ")) - {""}
         self.outputs = set(_NOTE.sub("", values.get("output", "")).split(", "))
         self.resources = {"threads": values.get("threads", "1")}
@@ -170,8 +172,8 @@ def _group_request(
 ) -> Request:
     """Return the request of a group, with its resources added up as Snakemake does it.
 
-    Snakemake runs the jobs of a group in turns. A turn has all jobs whose inputs the turns before
-    have made, except that only ``translations`` jobs with that resource run at a time.
+    Snakemake runs the jobs of a group in turns. A turn has all jobs whose inputs exist after the
+    turns before, but at most ``translations`` jobs with the resource of this name.
     """
     order = TopologicalSorter[int]()
     for index, job in enumerate(jobs):
@@ -184,8 +186,8 @@ def _group_request(
     while order.is_active():
         ready = sorted(order.get_ready())
         order.done(*ready)
-        # Of the ready jobs, those with translations are spread over as many turns as they need.
-        # All others are in the first of these turns.
+        # Ready jobs with the resource ``translations`` are spread over as many turns as they need.
+        # All other ready jobs are in the first of these turns.
         new_turns = defaultdict[int, list[Resources]](list)
         translations_before = 0
         for index in ready:
@@ -208,9 +210,9 @@ def _group_request(
 def _total(resource: str, turns: Iterable[Iterable[Resources]]) -> str:
     """Return the value of a resource that Snakemake requests for a group.
 
-    Numbers are added within a turn, and the largest of these sums is requested. For ``runtime``,
-    the longest time of each turn counts, and these times are added. Values that are not known yet
-    are left out.
+    The numbers within a turn are added up, and the largest of these sums is requested. For
+    ``runtime``, the longest times of the turns are added up. Values that are not known yet are left
+    out.
     """
     numbers_of_turns = []
     for turn in turns:
@@ -235,7 +237,7 @@ def gpus_in(gres: str) -> dict[str, int]:
 
     Return model -> number of GPUs. The model is empty if the text does not name it.
     """
-    if gres == "gpu":
+    if gres == "gpu":  # neither a model nor a number: one GPU
         return {"": 1}
     found = Counter[str]()
     for model, count in _GPUS.findall(gres):

@@ -17,13 +17,13 @@ from convs2s.paper.trained import SECONDS_PER_HOUR, Hours, Training, read_traini
 class PrintedCost:
     """The training times that the papers state for the models of some of their tables."""
 
-    stated: Sequence[PrintedTraining]  # one for each model whose time is stated
+    stated: Sequence[PrintedTraining]  # the models whose time is stated
     # Text and name of each model whose time is not stated.
     unstated: Set[tuple[str, str]]
 
     @property
     def hours(self) -> float:
-        """The GPU-hours of one training of each model whose time is stated."""
+        """The sum of the GPU-hours of one training of each model whose time is stated."""
         return sum(training.hours for training in self.stated)
 
 
@@ -32,9 +32,9 @@ class Cost:
     """The cost of the trainings and other jobs of an exhibit, which is a table or figure."""
 
     trainings: int  # the number of trainings
-    # The number of finished trainings, with a record of their time or without.
+    # The number of finished trainings, whether their time is recorded or not.
     finished: int
-    # The hours of the trainings with a record; None if none has one.
+    # The hours of the trainings whose time is recorded; None if there are none.
     measured: Hours | None
     jobs: float  # the core-hours of the other finished jobs, which decode and score
     printed: PrintedCost  # the training times that the papers state
@@ -47,7 +47,7 @@ class PaperCosts:
     exhibits: Mapping[str, Cost]  # name of a table or figure -> its cost
     # The core-hours of all other jobs, such as those for text and vocabularies.
     shared: float
-    # The cost of all exhibits: each training counts once, and the shared jobs count.
+    # The cost of all exhibits with the shared jobs. Each training counts once.
     total: Cost
 
 
@@ -66,24 +66,21 @@ def costs(
     Raises:
         UserError: a record of a training, or a benchmark file, is damaged.
     """
-    trained = {
-        name: _trainings(settings, its_cells) for name, its_cells in cells.items()
-    }
-    # Several exhibits may need the same training, which has one anchor.
-    every_training = {
-        run.anchor: run for runs in trained.values() for run in runs
-    }.values()
     exhibits = {}
+    # Several exhibits may need the same training, which has one anchor.
+    every_training: dict[str, Training] = {}
     jobs_of_exhibits: set[Path] = set()
-    for name, runs in trained.items():
-        jobs = set(_benchmarks_of(settings, cells[name], benchmarks))
+    for name, its_cells in cells.items():
+        trained = _trainings(settings, its_cells)
+        every_training |= {run.anchor: run for run in trained}
+        jobs = set(_benchmarks_of(settings, its_cells, benchmarks))
         jobs_of_exhibits |= jobs
-        exhibits[name] = _cost(runs, jobs, printed_cost(settings, [name]))
+        exhibits[name] = _cost(trained, jobs, printed_cost(settings, [name]))
     every_job = jobs_of_exhibits | _all_benchmarks(settings, cells, benchmarks)
     return PaperCosts(
         exhibits=exhibits,
         shared=_core_hours(every_job - jobs_of_exhibits),
-        total=_cost(every_training, every_job, printed_cost(settings, cells)),
+        total=_cost(every_training.values(), every_job, printed_cost(settings, cells)),
     )
 
 
@@ -102,15 +99,16 @@ def printed_cost(settings: Settings, tables: Iterable[str]) -> PrintedCost:
                 stated.append(known)
             else:
                 unstated.add((text, model))
-    # A model and its copy in fp32 have the same entry here, because the paper trained it once.
+    # A model and its copy in fp32 have the same entry, which counts once, because the paper trained
+    # the model once.
     return PrintedCost(list(dict.fromkeys(stated)), unstated)
 
 
 def _trainings(settings: Settings, cells: Iterable[Cell]) -> list[Training]:
     """Return the trainings that cells need, each once.
 
-    Trainings whose files do not exist have no epochs and no summary. Released models are not
-    trained, so they have none.
+    Trainings whose files do not exist have no epochs and no summary. Released models have no
+    trainings.
     """
     trainings = {}
     for cell in cells:
@@ -118,7 +116,7 @@ def _trainings(settings: Settings, cells: Iterable[Cell]) -> list[Training]:
             continue
         for record in cell.records:
             for task, model, run in record.trainings:
-                # The folder of each run is beside that of the record's run, such as an ensemble.
+                # The folders of all runs of a model are side by side.
                 folder = Path(record.file).parent.with_name(run)
                 if folder not in trainings:
                     trainings[folder] = read_training(task, model, run, folder)
@@ -130,7 +128,7 @@ def _benchmarks_of(
     cells: Iterable[Cell],
     folder: Path,
 ) -> Iterator[Path]:
-    """Yield the existing benchmark files of the jobs that make cells' scores from their models."""
+    """Yield the existing benchmark files of the jobs that make the cells' scores from models."""
     for cell in cells:
         stems = list(cell.jobs)
         if cell.decoding:
@@ -153,7 +151,7 @@ def _all_benchmarks(
 ) -> set[Path]:
     """Return the benchmark files of all jobs, except trainings and the jobs of tasks without cells.
 
-    The jobs of a text count if a task with cells uses it.
+    The jobs of a text count if a task with cells uses the text.
     """
     shown = {cell.task for its_cells in cells.values() for cell in its_cells}
     texts = {settings.tasks[name].text_name for name in shown}
@@ -161,7 +159,8 @@ def _all_benchmarks(
     found = set()
     for path in folder.rglob("*.tsv"):
         below = path.relative_to(folder)
-        # The benchmark file of a training only has its last attempt. Its history has all attempts.
+        # The benchmark file of a training has only the last attempt, so its history counts, which
+        # has all attempts.
         is_training = below.match("*/*/seed*/train.tsv")
         if below.parts[0] not in others and not is_training:
             found.add(path)
@@ -173,7 +172,7 @@ def _cost(
     jobs: Iterable[Path],
     printed: PrintedCost,
 ) -> Cost:
-    """Return the cost of trainings and of the jobs with these benchmark files."""
+    """Return the cost of trainings, and of the jobs with the benchmark files ``jobs``."""
     timed = [run.hours for run in trained if run.hours is not None]
     return Cost(
         trainings=len(trained),

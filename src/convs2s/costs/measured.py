@@ -24,19 +24,19 @@ from convs2s.training.run import faster_precision
 from convs2s.training.schedule import Moment
 from convs2s.training.update import Updater
 
-_SECONDS = 1.0  # updates of a size are repeated for this long
-_CPU_TOKENS = 960  # the tokens of a measured update on a CPU, at most
+_SECONDS = 1.0  # updates of each size are repeated for this long
+_CPU_TOKENS = 960  # maximum number of tokens in a measured update on a CPU
 _FEWER = 8  # the larger of the measured updates has this many times the tokens of the smaller one
-# Key of a network, its recipe and the device -> seconds of an update without tokens, and of each
-# token.
+# Key of a device, its threads, a network and its recipe -> seconds of an update without tokens, and
+# additional seconds for each token.
 _MEASURED = TypeAdapter(dict[str, tuple[float, float]])
 
 
 class MeasuredSpeed:
     """The speed of this machine's device.
 
-    Of the networks of one kind and precision the smallest is measured, with random tokens. The time
-    of the others is proportional to their weights.
+    Of the networks of one kind and precision, the smallest is measured with random tokens. The time
+    of the others is assumed to be proportional to their weights.
     """
 
     def __init__(
@@ -46,7 +46,7 @@ class MeasuredSpeed:
         device: str,
         kept: Path,
     ) -> None:
-        """Measure what is not in the file ``kept``, and write it there.
+        """Measure the updates that are not in the file ``kept``, and add them to it.
 
         Raises:
             UserError: the file is damaged, or the device cannot train one of the networks.
@@ -64,8 +64,9 @@ class MeasuredSpeed:
         if kept.is_file():
             with failures_of_file(str(kept), "no measured updates: remove it"):
                 measured = _MEASURED.validate_python(read_json(kept), strict=False)
-        # Kind and precision -> the smallest network, and what was measured with it.
+        # Kind and precision -> the smallest network, and its measured seconds.
         self._references: dict[tuple[str, str], tuple[Work, tuple[float, float]]] = {}
+        # Sorted, so that the smallest network of each kind comes first.
         for work in sorted(works, key=lambda work: work.weights):
             kind = (work.architecture.kind, work.recipe.precision)
             if kind in self._references:
@@ -79,22 +80,25 @@ class MeasuredSpeed:
             self._references[kind] = (work, measured[key])
 
     def update(self, work: Work, tokens: float) -> Update:
-        """Return an update of so many target tokens."""
+        """Return an update of ``tokens`` target tokens."""
         kind = (work.architecture.kind, work.recipe.precision)
         reference, (fixed, per_token) = self._references[kind]
         seconds = fixed + per_token * tokens
-        if reference.weights:  # an extension's network may not count them
+        # The weights are 0 if an extension's network does not count its parameters.
+        if reference.weights:
             seconds *= work.weights / reference.weights
         return Update(seconds, work.recipe.precision, None)
 
 
 def _seconds(work: Work, costs: Costs, device: str) -> tuple[float, float]:
-    """Measure updates of two sizes; return the seconds of an update without tokens, and a token's.
+    """Return the seconds of an update without tokens, and the additional seconds for each token.
 
-    The network is not compiled, which takes minutes.
+    They follow from measured updates of two sizes. The network is not compiled, because compiling
+    takes minutes.
     """
     torch.set_num_threads(work.threads)
     network = build_network(work.architecture, *work.types)
+    # Sentences of usual length, unless the network has fewer positions.
     positions = filter(None, network.positions.values())
     length = min([round(costs.sentence_tokens.value), *positions])
     most = work.tokens if device == "cuda" else min(work.tokens, _CPU_TOKENS)
@@ -113,14 +117,17 @@ def _seconds(work: Work, costs: Costs, device: str) -> tuple[float, float]:
         write_store(path, [(row, row) for row in tokens.tolist()])
         store = TokenStore(path)
         fewer = max(1, sentences // _FEWER)
-        least = [_shortest(updater, store, fewer), _shortest(updater, store, sentences)]
-    per_token = max(0.0, least[1] - least[0]) / ((sentences - fewer) * length)
-    return max(0.0, least[0] - fewer * length * per_token), per_token
+        small = _shortest(updater, store, fewer)
+        large = _shortest(updater, store, sentences)
+    # A line through the two points. Noise must not make a time negative.
+    per_token = max(0.0, large - small) / ((sentences - fewer) * length)
+    return max(0.0, small - fewer * length * per_token), per_token
 
 
 def _shortest(updater: Updater, store: TokenStore, sentences: int) -> float:
-    """Return the seconds of the fastest update of so many sentences, after a first one."""
-    # Processor time of all threads depends less on other processes of the machine.
+    """Return the seconds of the fastest update of ``sentences`` sentences, except for the first."""
+    # On a CPU, the processor time of all threads is measured, because it depends less on other
+    # processes of the machine than elapsed time.
     clock = time.process_time
     threads = torch.get_num_threads()
     if updater.device == "cuda":

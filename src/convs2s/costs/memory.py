@@ -1,4 +1,4 @@
-"""The memory of a training: as estimated, and as requested from a scheduler.
+"""The memory of a training: the estimate, and the request to a scheduler.
 
 Snakemake imports this module to plan a run, so it counts parameters without torch.
 """
@@ -14,7 +14,7 @@ OPTIMIZER_NUMBERS = {"sgd": 1, "nesterov": 2, "adam": 3}
 """Optimizer -> how many numbers it keeps for each parameter, including the parameter itself."""
 
 _TYPES_PER_MERGE = 1.12  # 40,000 merges gave 44,463 types (WMT'14 English-French)
-# If a vocabulary keeps all types of a text whose size is not known.
+# The size of a vocabulary that keeps all types of a text of unknown size.
 _TYPES_OF_ALL = 50_000
 
 # The memory of a training's process apart from its network: torch, its libraries and their buffers.
@@ -25,7 +25,7 @@ _PROCESS_BYTES = 400_000_000
 # from other sources, not measured here.
 _GPU_PROCESS_BYTES = 3_000_000_000
 _LEAST_REQUEST_BYTES = 16_000_000_000  # the minimum request of a training's job
-# Arrays of all types for each token: the scores, their softmax and its gradient.
+# Numbers for each token and type: the score, its softmax and its gradient.
 _OUTPUTS = 3
 _MICRO_BATCH_TOKENS = 4000  # for recipes that do not limit the tokens of a micro-batch
 
@@ -39,9 +39,9 @@ def training_memory(
     """Return the bytes of main memory that all workers of a training take on one node.
 
     A node has one worker for each of its ``gpus`` GPUs, or one worker on the CPUs if ``gpus`` is 0.
-    A worker on a GPU needs main memory for copies of its weights, when it writes a state.
+    A worker on a GPU needs main memory for copies of its weights when it writes a state.
     """
-    # On a CPU these are the gradients, and the numbers that the optimizer keeps.
+    # For each parameter: its gradient, and the numbers that the optimizer keeps.
     numbers = (1 + OPTIMIZER_NUMBERS[recipe.optimizer]) * parameters
     if gpus:
         return gpus * (_GPU_PROCESS_BYTES + numbers * FLOAT_BYTES)

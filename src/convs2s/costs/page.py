@@ -8,6 +8,7 @@ from convs2s.costs.exhibits import Cost, PaperCosts, costs
 from convs2s.files.text import write_text
 from convs2s.paper.cells import Cell
 from convs2s.paper.table_formats import Sheet, csv, markdown
+from convs2s.paper.tables import headings_of, scale_name
 
 _NAME = "Table or figure"
 _SCALE = "Scale"
@@ -33,7 +34,7 @@ def write_costs(
     sheet = _sheet(settings, paper_costs)
     parts = [markdown(sheet)]
     if paper_costs.total.printed.stated:
-        # The sheet begins with "# TITLE". One more # makes its title a subheading of the page.
+        # One more # makes the title of the second table a subheading.
         parts.append(f"#{markdown(_printed_sheet(paper_costs))}")
     formats = {".md": "\n".join(parts), ".csv": csv(sheet)}
     for output in outputs:
@@ -42,15 +43,12 @@ def write_costs(
 
 def _sheet(settings: Settings, paper_costs: PaperCosts) -> Sheet:
     """Return the table of costs: a row for each exhibit, one for shared jobs, and one for all."""
-    scale = settings.options.scale
-    stand_in = settings.scale.stand_in
-    headings = ["Costs: what each table and figure takes"]
-    if stand_in:
-        headings.append(f"STAND-IN DATA: {stand_in}")
-    headings.append(
-        f"Scale: {scale}. The hours of a training are its time, multiplied by the number of GPUs, "
-        "or by the number of threads if it has no GPU. The hours of other jobs are processor time. "
-        "docs/preflight.md explains each column."
+    headings = headings_of(
+        settings,
+        "Costs: what each table and figure takes",
+        "The hours of a training are its time, multiplied by the number of GPUs, or by the number "
+        "of threads if it has no GPU. The hours of other jobs are processor time. "
+        "docs/preflight.md explains each column.",
     )
     rows = [_row(name, cost) for name, cost in paper_costs.exhibits.items()]
     total = _row("all, each run once", paper_costs.total)
@@ -59,7 +57,7 @@ def _sheet(settings: Settings, paper_costs: PaperCosts) -> Sheet:
     shared[_JOBS] = _hours(paper_costs.shared)
     rows += [shared, total]
     for row in rows:
-        row[_SCALE] = f"{scale} (STAND-IN DATA)" if stand_in else scale
+        row[_SCALE] = scale_name(settings)
     return Sheet(headings, rows, _NAME, left_out=(_SCALE,))
 
 
@@ -75,11 +73,12 @@ def _row(name: str, cost: Cost) -> dict[str, str]:
         "The papers' GPU-hours": "",
         "Models whose hours they do not state": str(len(cost.printed.unstated)),
     }
-    if cost.finished:
-        row["Core-hours"] = row["GPU-hours"] = "not measured"
     if cost.measured:
         row["Core-hours"] = _hours(cost.measured.cores)
         row["GPU-hours"] = _hours(cost.measured.gpus)
+    elif cost.finished:
+        row["Core-hours"] = "not measured"
+        row["GPU-hours"] = "not measured"
     if cost.printed.stated:
         row["The papers' GPU-hours"] = _hours(cost.printed.hours)
     elif cost.printed.unstated:
@@ -91,10 +90,11 @@ def _printed_sheet(paper_costs: PaperCosts) -> Sheet:
     """Return the table of the training times that the papers state, with their exhibits."""
     rows = []
     for training in paper_costs.total.printed.stated:
-        names = []
-        for name, cost in paper_costs.exhibits.items():
-            if training in cost.printed.stated:
-                names.append(name)
+        names = [
+            name
+            for name, cost in paper_costs.exhibits.items()
+            if training in cost.printed.stated
+        ]
         row = {
             "Model": training.model,
             "Text": training.text,
@@ -108,5 +108,5 @@ def _printed_sheet(paper_costs: PaperCosts) -> Sheet:
 
 
 def _hours(hours: float) -> str:
-    """Format hours with two decimals, or with four if they are less than one hour."""
-    return f"{hours:.2f}" if hours >= 1 or not hours else f"{hours:.4f}"
+    """Format hours with two decimals, or with four if they are more than 0 and less than 1."""
+    return f"{hours:.4f}" if 0 < hours < 1 else f"{hours:.2f}"

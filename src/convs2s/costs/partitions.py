@@ -1,4 +1,4 @@
-"""The partitions of a Slurm cluster, read from ``sinfo``, and the requests that none can grant."""
+"""The partitions of a Slurm cluster, read from ``sinfo``, and why a request can never run there."""
 
 import math
 import re
@@ -10,8 +10,8 @@ from convs2s.costs.dry_run import ALL_CORES, Request, gpus_in
 
 _SINFO = ("sinfo", "--noheader", "--all", "--exact", "--format=%P|%l|%c|%m|%D|%G")
 _SINFO_SECONDS = 20
-# The columns that _SINFO asks for. A plus sign means that nodes differ, and that the number is the
-# smallest of them.
+# The columns that _SINFO asks for. A number with a plus sign is the smallest of numbers that differ
+# between nodes.
 _NODES = re.compile(r"^ *(.*)\|(.*)\|(\d+)\+?\|(\d+)\+?\|(\d+)\|(.*?) *$", re.MULTILINE)
 # The option that names partitions, in the text of further options for sbatch.
 _IN_EXTRA = re.compile(r"(?:--partition[= ]|-p ?)([\w,.-]+)")
@@ -22,13 +22,13 @@ class Nodes:
     """A set of equal nodes of a partition."""
 
     minutes: float  # the time limit of a job; infinity if there is none
-    cpus: int  # of each node
-    memory: int  # of each node, in MB
+    cpus: int  # on each node
+    memory: int  # on each node, in MB
     count: int  # the number of nodes
-    gpus: Mapping[str, int]  # model -> its number on each node
+    gpus: Mapping[str, int]  # model -> number of its GPUs on each node
 
     def gpus_of(self, model: str) -> int:
-        """Return the number of a model's GPUs on each node; for an empty name, of all its GPUs."""
+        """Return the number of GPUs of a model on each node; of all models if the name is empty."""
         return self.gpus.get(model, 0) if model else sum(self.gpus.values())
 
 
@@ -70,8 +70,8 @@ def parse_sinfo(text: str) -> Cluster:
 def minutes(time: str) -> float:
     """Return the minutes of a time that Slurm prints as DAYS-HOURS:MINUTES:SECONDS.
 
-    Days and hours may be missing. Any other text, such as ``infinite``, means no limit: return
-    infinity.
+    Days and hours may be missing. Any other text, such as ``infinite``, means that there is no
+    limit: return infinity.
     """
     found = re.fullmatch(r"(?:(\d+)-)?(?:(\d+):)?(\d+):\d+", time)
     if found is None:
@@ -88,9 +88,10 @@ def refusals(
 ) -> list[str]:
     """Return why a request can never run on a cluster, and the options that would allow it.
 
-    A request runs in the partitions that it names, else in the default partition. If several are
-    possible, return the reasons of the one with the fewest. If another partition could run the
-    request, each reason suggests that one too. The list is empty if the request can run.
+    A request runs in one of the partitions that it names, or else in the default partition. If it
+    can run in none of several, return the reasons of the partition with the fewest. If another
+    partition can run the request, each reason also suggests that partition. The list is empty if
+    the request can run.
 
     Args:
         request: the request to check.
@@ -99,12 +100,14 @@ def refusals(
             request that names none.
     """
     if "clusters" in request.resources:
-        return []  # sinfo only knows the partitions of this cluster
+        return []  # sinfo does not know the partitions of other clusters
     in_extra = _IN_EXTRA.search(request.resources.get("slurm_extra", ""))
     named = in_extra[1] if in_extra else request.resources.get("slurm_partition", "")
-    possible: Iterable[str | None] = named.split(",")
-    if not named:
-        possible = cluster.partitions if chooses_partition else [cluster.default]
+    possible: Iterable[str | None] = [cluster.default]
+    if named:
+        possible = named.split(",")
+    elif chooses_partition:
+        possible = cluster.partitions
     misfits = {
         name: _misfits(request, name, nodes)
         for name, nodes in cluster.partitions.items()
@@ -140,8 +143,9 @@ def _misfits(
     elif "gres" in request.resources:
         kind = f"gpu:{model}" if model else "gpu"
         fewer_gpus = f"{resource}:gres={kind}:{most_gpus}"
-    # Only nodes with as many GPUs as requested can run the request. If none has so many, compare
-    # with the nodes that have the most, because the user can ask for fewer GPUs.
+    # Only nodes with as many GPUs as requested can run the request. If no node has so many, the
+    # other numbers are compared with the nodes that have the most GPUs, because the user can ask
+    # for fewer.
     with_gpus = [
         nodes for nodes in partition if nodes.gpus_of(model) >= min(gpus, most_gpus)
     ]
@@ -151,11 +155,12 @@ def _misfits(
     count = sum(nodes.count for nodes in with_gpus)
     asked_cpus = _cpus_per_node(request)
     asked_memory = request.number("mem_mb") or 0
-    # A site's profile may state this instead.
+    # A site's profile may state the memory of each CPU instead.
     memory_per_cpu = request.number("mem_mb_per_cpu")
     if memory_per_cpu:
         asked_memory = memory_per_cpu * asked_cpus
-    # What is requested, its unit, what the partition has, and the option that lowers the request.
+    # Each row: what is requested, its unit, what the partition has, and the option that lowers the
+    # request.
     compared = [
         (
             request.number("runtime") or 0,
@@ -178,7 +183,7 @@ def _misfits(
 def _gpus_per_node(request: Request) -> tuple[str, int]:
     """Return the model and the number of the GPUs that a request asks for on each node.
 
-    If ``gres`` names several models, only the first counts. The model is empty if any will do.
+    If ``gres`` names several models, only the first counts. The model is empty if none is named.
     """
     gpus_by_model = gpus_in(request.resources.get("gres", ""))
     if gpus_by_model:
@@ -190,8 +195,8 @@ def _gpus_per_node(request: Request) -> tuple[str, int]:
 def _cpus_per_node(request: Request) -> int:
     """Return the CPUs that a request asks for on each node; 0 if it takes all cores.
 
-    ``cpus_per_task`` and ``tasks_per_node``, which a site's profile may state, override the numbers
-    of threads and of tasks.
+    A site's profile may state ``cpus_per_task``, which overrides the number of threads, and
+    ``tasks_per_node``, which overrides the number of tasks.
     """
     cpus = request.number("cpus_per_task")
     if cpus is None:

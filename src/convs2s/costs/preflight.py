@@ -27,13 +27,14 @@ class TrainingRow:
 
     cost: TrainingCost
     estimate: Estimate
-    hours: (
-        float | None
-    )  # of one training, or of an epoch; None if its tokens are not known
-    # Hours of one device for all missing trainings, or for an epoch of each.
+    # The hours of one training, or of an epoch if the number of epochs is not known; None if the
+    # tokens of an epoch are not known.
+    hours: float | None
+    # Device-hours of all missing trainings, or of an epoch of each.
     device_hours: float
-    is_alone: bool  # whether it is that on one GPU, or on the CPU
-    # How many times as fast the devices train side by side, each a training, as together.
+    is_alone: bool  # whether the estimate is for one GPU or for the CPU
+    # The speed of trainings side by side, each on one device, divided by their speed one after
+    # another on all devices.
     gain: float
 
 
@@ -50,7 +51,7 @@ class Machine:
 def inspect_machine(scale: Scale, *, is_local: bool) -> Machine:
     """Return the disk space that is free for a scale's folders, and the memory.
 
-    ``is_local`` says whether jobs run on this machine. If not, its memory is irrelevant: None.
+    The memory is None if jobs do not run on this machine (``is_local`` is False).
     """
     results = _existing(Path(scale.results_dir))
     downloads = _existing(Path(scale.downloads_dir))
@@ -91,8 +92,8 @@ def preflight(
         benchmarks: the folder of Snakemake's benchmark files.
         is_local: whether jobs run on this machine.
         log: the file to write.
-        requests: lines to print after the budget. They may be slow to compute, so each is printed
-            at once.
+        requests: lines to print after the budget. Each is printed as soon as it is computed,
+            because that may take long.
 
     Raises:
         UserError: the run cannot fit.
@@ -118,21 +119,22 @@ def preflight(
 
 
 def _print(text: str) -> None:
-    """Print a text at once. If nobody reads it any more, print nothing from then on."""
+    """Print a text at once. If the reader of the output has ended, discard all further output."""
     try:
         print(text, flush=True)
     except BrokenPipeError:
-        # The reader of a pipe such as `| head` has ended. This job must not end with this error,
-        # because Snakemake would then wait for it for ever.
+        # The reader is for example `| head`. This job must not end with an error, because Snakemake
+        # would then wait for it forever.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _speed(
     settings: Settings, task_budgets: Sequence[Budget], *, measures: bool
 ) -> Speed:
-    """Return the speed of the GPU that is asked about, else of this machine if it is measured.
+    """Return the speed of the device for which hours are stated.
 
-    Where nothing is measured, it is that of the first GPU of config/costs.yaml.
+    It is the GPU that `preflight_gpu` names, or else this machine. If ``measures`` is False or no
+    training is missing, nothing is measured here, and it is the first GPU of config/costs.yaml.
     """
     gpus = {gpu.name: gpu for gpu in settings.costs.gpus}
     works = []
@@ -142,7 +144,7 @@ def _speed(
     if asked or not measures or not works:
         gpu = gpus[asked] if asked else settings.costs.gpus[0]
         return CalculatedSpeed(gpu, settings.costs)
-    # They import torch.
+    # Imported here, because these modules import torch.
     from convs2s.costs.measured import MeasuredSpeed
     from convs2s.devices import held_device
 
@@ -158,8 +160,8 @@ def training_rows(budget: Budget, speed: Speed) -> Iterator[TrainingRow]:
             continue
         alone = None
         for estimate in estimates(speed, cost.work):
-            alone = alone or estimate
-            together = estimate.rate / alone.rate
+            alone = alone or estimate  # the first estimate is that for one device
+            speedup = estimate.rate / alone.rate
             hours = None
             if cost.epoch_tokens is not None:
                 tokens = cost.epoch_tokens * (cost.epochs or 1)
@@ -171,7 +173,7 @@ def training_rows(budget: Budget, speed: Speed) -> Iterator[TrainingRow]:
                 hours,
                 device_hours,
                 is_alone=estimate is alone,
-                gain=estimate.devices / alone.devices / together,
+                gain=estimate.devices / alone.devices / speedup,
             )
 
 
@@ -182,7 +184,7 @@ def report(
     speed: Speed,
     exhibits: PaperCosts | None = None,
 ) -> str:
-    """Return the budget as text: that of each task, and the total with what this machine has.
+    """Return a text with the budget of each task, their total, and what this machine has.
 
     Args:
         settings: the configuration.
@@ -251,19 +253,19 @@ def refusals(task_budgets: Sequence[Budget], machine: Machine) -> list[str]:
 
 
 def _all_downloads(task_budgets: Sequence[Budget]) -> dict[str, int | None]:
-    """Return path -> bytes of every file that is still to be downloaded, each once."""
+    """Return path -> bytes of every file that is still to be downloaded."""
     return {
         path: size for budget in task_budgets for path, size in budget.downloads.items()
     }
 
 
 def _disk(task_budgets: Sequence[Budget]) -> float:
-    """Return the bytes that results take in addition to what exists, if all tasks run at once."""
+    """Return the bytes that results take beyond what exists, if all tasks run at once."""
     return sum(max(0, budget.disk - budget.present) for budget in task_budgets)
 
 
 def _memory(task_budgets: Sequence[Budget]) -> float:
-    """Return the bytes of memory of the largest job of all tasks."""
+    """Return the bytes of memory that the largest job of all tasks takes."""
     return max(
         (stage.memory for budget in task_budgets for stage in budget.stages), default=0
     )
@@ -275,5 +277,5 @@ def _amount(size: float) -> str:
 
 
 def _hours(hours: float) -> str:
-    """Format hours with one decimal, or with two if they would be rounded to less than 0.1."""
-    return f"{hours:,.1f}" if hours >= 0.1 or not hours else f"{hours:.2f}"
+    """Format hours with one decimal, or with two if they are more than 0 and less than 0.1."""
+    return f"{hours:.2f}" if 0 < hours < 0.1 else f"{hours:,.1f}"

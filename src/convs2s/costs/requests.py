@@ -1,4 +1,4 @@
-"""The requests of a run to a cluster: a line for each kind, and warnings on impossible ones."""
+"""A report on a run's requests to a cluster: a line for each kind, and warnings."""
 
 import argparse
 import importlib.util
@@ -42,7 +42,8 @@ _FURTHER = (
     "clusters",
     "slurm_extra",
 )
-# The file in a folder of a profile, with the lowest version of Snakemake that may read it.
+# The name of the file in a profile's folder. It may state the lowest version of Snakemake that can
+# read the file.
 _PROFILE = re.compile(r"(?:profile|config)(?:\.v(\d+)\+)?\.yaml")
 
 
@@ -80,8 +81,8 @@ def requests_report(
 ) -> Iterator[str]:
     """Plan a run and yield the lines of a report on its requests to a cluster.
 
-    Yield nothing if jobs run on this machine, or if the command line lacks the target that makes
-    this report.
+    Yield nothing if jobs run on this machine, or if the command line lacks the target
+    ``preflight``, which makes this report.
 
     Args:
         command: the command line of this process: Python, ``-m snakemake`` and its arguments.
@@ -92,7 +93,7 @@ def requests_report(
         snakefiles: the files of the rules.
     """
     asked = f"{prefix}preflight"
-    # If another program runs Snakemake, the command is that program's and lacks the target.
+    # If another program runs Snakemake, the command line is that program's and lacks the target.
     if submission.is_local or asked not in command:
         return
     yield ""
@@ -138,8 +139,10 @@ def submission_of(words: Sequence[str], started_in: Path) -> Submission:
     parser.add_argument("--directory", "-d", default="")
     partitions = os.environ.get("SNAKEMAKE_SLURM_PARTITIONS")
     parser.add_argument("--slurm-partition-config", default=partitions)
-    # To find the profiles; read again below.
+    # The words are parsed twice: here to find the profiles, and below with the profiles' defaults.
     options, _ = parser.parse_known_args(words)
+    # The paths on the command line are relative to the folder in which it was given. That is
+    # `started_in` if --directory leads from there to the present folder.
     folder = Path.cwd()
     if (started_in / options.directory).resolve() == folder:
         folder = started_in
@@ -149,13 +152,13 @@ def submission_of(words: Sequence[str], started_in: Path) -> Submission:
         Path(user_config, "snakemake"),
         Path("/etc/xdg/snakemake"),
     ]
-    # The options in a profile are defaults of the command line's options. The workflow's profile
-    # comes last, because it overrides the other one.
+    # The options in a profile are defaults for those of the command line. The workflow's profile
+    # comes last, because it overrides the other profile.
     for profile in (options.profile, options.workflow_profile):
         if profile:
             parser.set_defaults(**_profile(profile, profile_folders))
     options, _ = parser.parse_known_args(words)
-    # Limits are words NAME=NUMBER on a command line. In a profile they may be a mapping.
+    # On a command line, limits are words NAME=NUMBER. In a profile, they may be a mapping.
     limits = options.resources or {}
     if isinstance(limits, list):
         limits = dict(word.split("=", 1) for word in limits)
@@ -169,9 +172,10 @@ def submission_of(words: Sequence[str], started_in: Path) -> Submission:
 
 
 def _profile(name: str, folders: Iterable[Path]) -> dict[str, object]:
-    """Read a profile of Snakemake, which is a file, or a folder with one; return option -> value.
+    """Read a profile of Snakemake, and return option -> value.
 
-    Search the folders in their order. If none has the profile, return an empty mapping.
+    A profile is a file, or a folder that contains it. It is searched for in ``folders``, in their
+    order. If none has it, return an empty mapping.
     """
     for folder in folders:
         path = folder / name
@@ -180,7 +184,7 @@ def _profile(name: str, folders: Iterable[Path]) -> dict[str, object]:
             for file in path.glob("*.yaml"):
                 if found := _PROFILE.fullmatch(file.name):
                     versions[file] = int(found[1] or 0)
-            # Take the file for the newest version of Snakemake, such as config.v8+.yaml.
+            # Of several files, take the one for the newest version of Snakemake.
             path = max(versions, key=versions.__getitem__, default=path)
         if path.is_file():
             options = yaml.safe_load(path.read_text("utf-8")) or {}
@@ -191,7 +195,7 @@ def _profile(name: str, folders: Iterable[Path]) -> dict[str, object]:
 
 
 def table(plan: DryRun) -> Iterator[str]:
-    """Yield the lines of a table of the kinds of requests, the largest first, and the totals."""
+    """Yield the lines of a table with a row for each kind of request, and the totals below it."""
     header = ["", "submissions", "threads", "mem_mb", "runtime", "GPUs", "further"]
     rows = []
     for largest, kind in _kinds(plan.requests):
@@ -213,8 +217,8 @@ def table(plan: DryRun) -> Iterator[str]:
 def warnings(plan: DryRun, submission: Submission) -> Iterator[str]:
     """Yield a warning on each kind of request that can never run, with the option to set.
 
-    Also warn if jobs ask for GPUs and the installed torch has no support for GPUs. Only requests to
-    Slurm are checked further.
+    Also yield one if jobs ask for GPUs and the installed torch has no support for GPUs. Whether
+    requests can run is checked only for Slurm.
     """
     if any(request.gpus for request in plan.requests) and not torch_has_gpus():
         yield (
@@ -247,10 +251,10 @@ def torch_has_gpus() -> bool:
 
 
 def _kinds(requests: Iterable[Request]) -> list[tuple[Request, list[Request]]]:
-    """Return the kinds of requests, the largest first, each as a pair.
+    """Return the kinds of requests, the largest first.
 
-    Requests of one kind have the same rule or group, and the same further resources. A pair has a
-    request with the largest numbers of the kind, and the list of the kind's requests.
+    Requests of one kind have the same name and the same further resources. Each kind is a pair: a
+    request with the largest numbers of the kind, and all requests of the kind.
     """
     kinds = defaultdict(list)
     for request in requests:
@@ -282,7 +286,7 @@ def _further(request: Request) -> str:
 
 
 def _range(values: Iterable[str | None]) -> str:
-    """Format the smallest and the largest number, and a question mark if others are not known."""
+    """Format the smallest and the largest number; add a question mark if any is not known."""
     stated = {value for value in values if value is not None}
     numbers = sorted(int(value) for value in stated if value.isdecimal())
     parts = ["all" if number >= ALL_CORES else f"{number:,}" for number in numbers]

@@ -1,9 +1,10 @@
-"""The speed of a training, calculated for a GPU, and for several from that of one.
+"""The expected speed of a training on one device, and on several GPUs.
 
-The calculation is a roofline model, computed from peak rates. Matrix products run at a share of the
-GPU's matrix rate, and all other operations at the rate of its memory. If the host needs more time
-than that to start the operations, the host's time counts. The sum of the gradients over several
-GPUs comes on top: each GPU sends them nearly twice (ring all-reduce).
+The speed of a GPU is calculated from its peak rates by a roofline model. Matrix products run at a
+share of the GPU's peak rate for them, and all other operations at the rate of its memory. If the
+host takes longer to start the operations than the GPU to run them, the host's time counts. With
+several GPUs, the time to add up their gradients is added: each GPU sends its gradients nearly twice
+(ring all-reduce).
 """
 
 import math
@@ -17,13 +18,15 @@ from convs2s.config.costs import Costs, GpuRates
 from convs2s.config.model import MICRO_BATCH_TOKENS, Recipe, tokens_for_memory
 from convs2s.costs.memory import FLOAT_BYTES
 
-_PLACES = ((1, 1), (1, 8), (2, 8))  # nodes, and GPUs of each
-_FLOPS_PER_WEIGHT = 6  # for each token: one multiply-add forward, two backward
+_PLACES = ((1, 1), (1, 8), (2, 8))  # the number of nodes, and of GPUs on each
+# For each token: one multiply-add in the forward pass, and two in the backward pass.
+_FLOPS_PER_WEIGHT = 6
 _BYTES = {"fp32": FLOAT_BYTES, "bf16": 2}
-# How often an update reads or writes all parameters in fp32: gradient, clipping, velocity, step.
+# How often an update reads or writes an fp32 number for every parameter: for the gradient, its
+# clipping, the velocity and the step.
 _OPTIMIZER_PASSES = 12
-# How often a token reads or writes its scores of all types in fp32: softmax and loss, forward and
-# backward.
+# How often the fp32 scores of all types are read or written for a token: for softmax and loss, in
+# the forward and the backward pass.
 _SCORE_PASSES = 6
 _COMPILED = 1 / 3  # the share of operations that the host still starts with `compile`
 
@@ -36,7 +39,7 @@ class Work:
     recipe: Recipe
     types: tuple[int, int]  # the sizes of the source and target vocabularies
     tokens: float  # target tokens of an update
-    threads: int  # CPU threads of a training without a GPU
+    threads: int  # the CPU threads of a training without a GPU
 
     @cached_property
     def parameters(self) -> int:
@@ -45,7 +48,7 @@ class Work:
 
     @cached_property
     def weights(self) -> int:
-        """The parameters that each token is multiplied by, so without embeddings."""
+        """The number of parameters that each token is multiplied by: all except embeddings."""
         return self.parameters - self.architecture.count_embeddings(*self.types)
 
 
@@ -54,11 +57,12 @@ class Update(NamedTuple):
 
     seconds: float
     precision: str  # the precision of the matrix products: fp32, tf32 or bf16
-    launches: int | None  # operations that the host starts on the GPU, if counted
+    # The number of operations that the host starts on the GPU; None if not counted.
+    launches: int | None
 
 
 class Speed(Protocol):
-    """How fast one device makes updates."""
+    """The speed of updates on one device."""
 
     @property
     def device(self) -> str:
@@ -70,19 +74,19 @@ class Speed(Protocol):
 
     @property
     def gpu(self) -> GpuRates | None:
-        """The rates of the device in config/costs.yaml, if it is there."""
+        """The rates of the device in config/costs.yaml; None if the file does not have it."""
 
     def update(self, work: Work, tokens: float) -> Update | None:
-        """Return an update of so many target tokens; None if there is no estimate."""
+        """Return an update of ``tokens`` target tokens; None if there is no estimate."""
 
 
 class Estimate(NamedTuple):
     """The expected speed of a training on some devices."""
 
     place: str  # number and name of the devices
-    devices: int  # the number of GPUs, or without a GPU of threads
-    update: Update  # that of one of the GPUs
-    rate: float  # target tokens per second
+    devices: int  # the number of GPUs, or of CPU threads if there is no GPU
+    update: Update  # the update of one device
+    rate: float  # target tokens per second, of all devices together
 
 
 def estimates(speed: Speed, work: Work) -> Iterator[Estimate]:
@@ -93,14 +97,17 @@ def estimates(speed: Speed, work: Work) -> Iterator[Estimate]:
             rate = work.tokens / update.seconds
             yield Estimate(place, work.threads, update, rate)
         return
+    # GB/s between the GPUs of a node, and between nodes.
     links = (speed.gpu.link, speed.gpu.network) if speed.gpu else (None, None)
     for nodes, gpus in _PLACES:
         count = nodes * gpus
         update = speed.update(work, work.tokens / count)
+        # One GPU uses no link and sends nothing. One node uses the first link, two nodes use both.
         used = links[:nodes] if count > 1 else ()
         if update is None or None in used:
             return
         slowest = min(filter(None, used), default=math.inf)
+        # In a ring all-reduce of n GPUs, each sends 2 (n - 1) / n times the gradients.
         sent = 2 * (count - 1) / count * FLOAT_BYTES * work.parameters
         seconds = update.seconds + sent / (slowest * 1e9)
         place = f"{gpus} {speed.device}"
@@ -111,7 +118,7 @@ def estimates(speed: Speed, work: Work) -> Iterator[Estimate]:
 
 @dataclass(frozen=True)
 class CalculatedSpeed:
-    """The speed of a GPU of config/costs.yaml, by its rates."""
+    """The speed of a GPU, calculated from its rates in config/costs.yaml."""
 
     gpu: GpuRates
     costs: Costs
@@ -123,9 +130,9 @@ class CalculatedSpeed:
         return self.gpu.name
 
     def update(self, work: Work, tokens: float) -> Update | None:
-        """Return an update of so many target tokens.
+        """Return an update of ``tokens`` target tokens.
 
-        It is None for a network without convolutional blocks, and if the GPU lacks the recipe's
+        Return None if the network has no convolutional blocks, or if the GPU lacks the recipe's
         precision.
         """
         gpu = self.gpu
@@ -137,7 +144,7 @@ class CalculatedSpeed:
         layers = work.architecture.blocks
         if not layers or (precision == "bf16" and gpu.bf16 is None):
             return None
-        # TFLOP/s of matrix products. A GPU without the faster precision multiplies in fp32.
+        # TFLOP/s of matrix products. With precision fp32 they run as TF32 if the GPU has it.
         matrix_rate = gpu.bf16 if precision == "bf16" else gpu.tf32
         peak = matrix_rate or gpu.fp32
         flops = _FLOPS_PER_WEIGHT * work.weights * tokens
@@ -148,14 +155,15 @@ class CalculatedSpeed:
         parameter_bytes = _OPTIMIZER_PASSES * work.parameters * FLOAT_BYTES
         moved_bytes = tokens * (block_bytes + score_bytes) + parameter_bytes
         device_seconds = product_seconds + moved_bytes / (gpu.bandwidth * 1e9)
+        # The default limit of a micro-batch stands for one that depends on the GPU's memory.
         limit = recipe.batch.micro_batch_tokens or tokens
         if limit == MICRO_BATCH_TOKENS:
             limit = tokens_for_memory(gpu.memory * 1e9)
         launches = len(layers) * costs.block_launches.value * math.ceil(tokens / limit)
         if recipe.compile:
             launches *= _COMPILED
-        # A micro-batch is replayed as a CUDA graph, unless its shape is new
-        # (`convs2s.training.recorded`).
+        # A training records a micro-batch as a CUDA graph and replays it, unless its shape is new
+        # (`convs2s.training.recorded`). It records none with vocabulary selection.
         if work.architecture.selection is None:
             launches *= costs.new_shapes.value
             launches += costs.update_launches.value

@@ -44,8 +44,8 @@ def example_of(
     translator = LineTranslator([model], settings, "cpu")
     (translation,) = translator.translate([sentence])
     attention = translator.attention(translation).as_json()
-    # The signature has no words of the sentence: a ledger refuses a text that a page could read as
-    # markup.
+    # The signature contains no words of the sentence, because a ledger refuses texts that a page
+    # could read as markup.
     signature = (
         f"{len(translation.source_tokens)} tokens of source and {len(translation.tokens)} of "
         f"translation, {header['model']} {header['run']}"
@@ -65,7 +65,7 @@ def example_of(
 def attention_page(example: ExampleAttention) -> str:
     """Return an HTML page that shows the attention on a sentence in the way the report does.
 
-    Its last script sets ``data-ready`` on the root element when the view has been built.
+    The last program of the page sets ``data-ready`` on the root element when the view is built.
     """
     is_ready = 'document.documentElement.dataset.ready = "yes";\n'
     view = asset("attention_view.js") + asset("attention.js")

@@ -63,6 +63,7 @@ def read_example(path: Path) -> ExampleAttention:
 def plot_example(*, example: Path, outputs: Sequence[Path]) -> None:
     """Draw a heat map for each decoder layer, two in a row, as wide as a column of a paper."""
     shown = read_example(example)
+    # Two maps share the width of a panel, unless their cells would have less than 4 pixels.
     cell = max(4, PANEL_WIDTH // 2 // len(shown.target_tokens))
     panels = attention_maps(
         shown.weights, shown.source_tokens, shown.target_tokens, cell=cell
@@ -78,11 +79,12 @@ def plot_attention_maps(
     heading: str,
     outputs: Sequence[Path],
 ) -> None:
-    """Draw a heat map for each layer, arranged for a screen: see `attention_maps`."""
+    """Draw a heat map for each layer (`attention_maps`), arranged for a screen."""
     cell = _LARGEST_MAP // max(len(source), len(target))
     cell = min(_LARGEST_CELL, max(_SMALLEST_CELL, cell))
     panels = attention_maps(weights, source, target, cell=cell)
-    # The figure is about twice as wide as high. The source is from top to bottom of each map.
+    # So many maps in a row make the figure about twice as wide as high. The height of a map is
+    # proportional to the length of the source, its width to that of the target.
     columns = math.ceil(math.sqrt(2 * len(panels) * len(source) / len(target)))
     save_figure(
         panels,
@@ -116,8 +118,8 @@ def attention_maps(
             f"attention over {targets} target and {sources} source positions, but there are "
             f"{len(target)} target and {len(source)} source words"
         )
-    # The legend has symbols, not a gradient. A gradient has an id that counts up within a process,
-    # so the bytes of the SVG would depend on what was drawn before.
+    # The legend has symbols. A gradient would have an id that counts up within a process, so the
+    # bytes of the SVG would depend on what was drawn before.
     symbols = {
         "type": "symbol",
         "symbolType": "square",
@@ -128,6 +130,7 @@ def attention_maps(
         rows: list[Point] = []
         for j, target_word in enumerate(target):
             for i, source_word in enumerate(source):
+                # In "s" and "t", a number keeps equal words apart.
                 rows.append(
                     {
                         "s": f"{i} {shorten(source_word)}",
@@ -156,12 +159,13 @@ def spread(weights: NDArray[np.floating[Any]]) -> str:
     The text states the largest weight and the entropy in nats, both as means over the target.
     Ghader and Monz (2017) measure attention by this entropy.
     """
+    # A weight of 0 adds nothing to the entropy.
     entropies = -np.sum(weights * np.log(np.where(weights > 0, weights, 1)), axis=1)
     return f"largest {weights.max(axis=1).mean():.2f}, entropy {entropies.mean():.2f}"
 
 
 def spread_note(sources: int) -> str:
-    """Return a note that explains `spread`, and gives its value for ``sources`` equal weights."""
+    """Return a note that explains `spread` and gives its value for ``sources`` equal weights."""
     even = spread(np.full((1, sources), 1 / sources))
     return (
         "Above each map: largest weight and entropy (nats) of its columns, on average; "

@@ -111,7 +111,8 @@ def layer_panels(networks: Sequence[Depth], *, on_stand_in: bool) -> list[Panel]
     """Return two panels: our BLEU by the number of layers, and the paper's.
 
     Both panels have the same BLEU axis. On stand-in data each has its own, because only the shapes
-    of the curves can be compared there. The networks that were not run are listed below the second.
+    of the curves can be compared there. Below the second, the networks without a point of ours are
+    listed: those that were not run, and those whose seeds' scores have no mean.
     """
     ours: list[Point] = []
     papers: list[Point] = []
@@ -135,17 +136,22 @@ def layer_panels(networks: Sequence[Depth], *, on_stand_in: bool) -> list[Panel]
                         else f"{deviation:.2f}",
                     }
                 )
-    # Side -> layers of the networks that were not run.
-    absent: dict[str, list[int]] = {}
+    # Why a network has no point of ours -> side -> layers.
+    absent: dict[str, dict[str, list[int]]] = {}
     for network in networks:
-        if not network.seeds:
-            absent.setdefault(network.side, []).append(network.layers)
-    our_title = "ours" if ours else "ours: not run"
+        if network.bleu is None:
+            why = "seeds scored by different metrics" if network.seeds else "not run"
+            sides = absent.setdefault(why, {})
+            sides.setdefault(network.side, []).append(network.layers)
+    was_run = any(network.seeds for network in networks)
+    our_title = "ours" if was_run else "ours: not run"
     if any(network.deviation is not None for network in networks):
         our_title = "ours, mean ± standard deviation over seeds"
     label = ["layers of the encoder or decoder"]
-    note = "; ".join(f"{side} {spans(layers)}" for side, layers in absent.items())
-    label_and_note = label + (textwrap.wrap(f"not run: {note}", _LINE) if note else [])
+    label_and_note = list(label)
+    for why, sides in absent.items():
+        note = "; ".join(f"{side} {spans(layers)}" for side, layers in sides.items())
+        label_and_note += textwrap.wrap(f"{why}: {note}", _LINE)
     panels = []
     for points, title, label_lines in (
         (ours, our_title, label),

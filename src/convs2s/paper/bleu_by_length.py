@@ -17,7 +17,7 @@ from convs2s.scoring.bleu import corpus_bleu
 from convs2s.scoring.n_best import every_sentence, read_n_best
 from convs2s.scoring.translations import read_translations
 
-# Groups of sentences, of about equal size; the paper's axis also has 8 spans.
+# Groups of sentences, of about equal size. The paper's axis also has 8 spans.
 GROUPS = 8
 
 AXES = {
@@ -34,9 +34,9 @@ class GroupBleu:
     curve: str  # the name of the translations
     by: str  # the property by which the sentences are grouped, a key of AXES
     sentences: int  # number of sentences in the group
-    lowest: float  # the lowest length or rank of a sentence in the group
-    highest: float  # the highest one
-    mean: float  # the mean over the sentences of the group
+    lowest: float  # the lowest length or mean rank of a sentence in the group
+    highest: float  # the highest length or mean rank
+    mean: float  # the mean of the lengths or mean ranks
     bleu: float
     signature: str
 
@@ -55,10 +55,17 @@ def plot_bleu_by_length(
 ) -> None:
     """Draw BLEU by sentence length and by the rarity of words, and write the points as CSV.
 
-    ``system`` has translations as the decoder's JSON lines. ``baseline`` is the n-best list of
-    another system; the hypothesis with the best score of each sentence counts. ``names`` are the
-    names of the system, and of the baseline if there is one, in the legend. ``source`` and
-    ``reference`` are tokenized. ``vocabulary`` is that of the source, the most frequent type first.
+    Args:
+        names: the names in the legend: of the system, and of the baseline if there is one.
+        system: translations as the decoder's JSON lines.
+        baseline: the n-best list of another system, of which the hypothesis with the best score of
+            each sentence counts; None for no baseline.
+        source: the tokenized source of the test set.
+        reference: the tokenized reference.
+        vocabulary: the vocabulary of the source, the most frequent type first.
+        stand_in: what stands in for the paper's data; None for the paper's data.
+        outputs: the files of the figure.
+        points: the CSV file.
 
     Raises:
         UserError: a file is missing or malformed, or the files differ in their number of lines.
@@ -152,7 +159,7 @@ def _panel(points: Sequence[GroupBleu], by: str) -> Panel:
     """
     curves = list(dict.fromkeys(point.curve for point in points))
     rows: list[Point] = []
-    # The label of each group, by its number. The axis has the numbers, as labels may be equal.
+    # The label of each group. The axis has the numbers of the groups, because labels may be equal.
     spans = []
     for curve in curves:
         points_of_curve = [
@@ -169,7 +176,7 @@ def _panel(points: Sequence[GroupBleu], by: str) -> Panel:
         points=rows,
         axis=AXES[by],
         span=f"{json.dumps(spans)}[datum.value]",
-        # Both panels have the same axis, from 0 to above the best score.
+        # Both panels have the same axis of BLEU, from 0 to above the best score.
         bleu=[0, 1.05 * max(1.0, *(point.bleu for point in points))],
         curves=curves,
     )

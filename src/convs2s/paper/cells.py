@@ -2,7 +2,7 @@
 
 config/paper.yaml says which runs a cell compares with its printed value. A cell has a record
 (`ledger.LedgerEntry`) of each of these runs. The record is planned from the configuration and has
-no scores; `results.results` adds those of the runs that were made.
+no scores. `results.results` adds the scores of the runs that were made.
 """
 
 from collections.abc import Mapping, Sequence
@@ -37,7 +37,7 @@ class CellAddress:
 class Cell:
     """One value of a table that this project measures, and the runs that it is computed from.
 
-    Task, model, test set, decoding and phrases are the stand-ins of the scale, if it has any. Test
+    If the scale has stand-ins for the task, model, test set or phrases, the cell has these. Test
     set, decoding, phrases and n-best list are None if the measure does not need them.
     """
 
@@ -50,9 +50,11 @@ class Cell:
     phrases: str | None
     # A planned record, without scores, for each run of the cell.
     records: Sequence[LedgerEntry]
-    # An n-best list's file, or the run whose list stands in for it.
+    # The file of the n-best list to rescore, or the run whose list stands in for it.
     n_best: str | None = None
+
     # `results` fills the fields below.
+
     # Run -> record with scores.
     entries: Mapping[str, LedgerEntry] = field(default_factory=dict)
     missing: Sequence[LedgerEntry] = ()  # planned records of the runs without scores
@@ -121,8 +123,8 @@ def planned_cells(
 ) -> dict[str, list[Cell]]:
     """Return the cells of tables, reduced to the runs that are planned to be made here.
 
-    ``planned`` has the fingerprints of these runs for each table (`Plan.planned`), by the file of
-    the run's numbers. Cells without such a run are omitted.
+    ``planned`` is, for each table, file of a run's numbers -> fingerprint of the run
+    (`Plan.planned`). Cells without such a run are omitted.
     """
     found: dict[str, list[Cell]] = {}
     for name, fingerprints in planned.items():
@@ -145,8 +147,8 @@ def cells(
 ) -> list[Cell]:
     """Return the cells of a table or figure that this project measures at the current scale.
 
-    ``results`` is the folder of the results, if it is not the scale's. It differs in a job whose
-    input paths begin with the prefix of a module, or with the folder of local copies of a storage.
+    ``results`` is the folder of the results; None for that of the scale. It differs in a job whose
+    input paths begin with the prefix of a module, or with the folder of a storage's local copies.
 
     Raises:
         UserError: config/paper.yaml has no such table; the message names the nearest one.
@@ -165,7 +167,7 @@ def cells(
 
 
 def stand_ins(scale: Scale, row: Row) -> tuple[str, str] | None:
-    """Return the task and the model that stand in for those of a row; None if one has none."""
+    """Return the task and model that are used for those of a row; None if one has no stand-in."""
     if row.task is None or row.model is None:
         return None
     task = scale.task_for(row.task)
@@ -183,7 +185,7 @@ def _cell(
 ) -> Cell | None:
     """Return the cell of a row in a column; None if nothing is measured there at this scale."""
     scale = settings.scale
-    measure = row.measures.get(column.key, column.measure)
+    measure = row.measure_in(column)
     if row.kind != "ours" or measure is None or scale.why_left_out(row):
         return None
     task_and_model = stand_ins(scale, row)
@@ -191,12 +193,12 @@ def _cell(
         return None
     task, model = task_and_model
     if task in settings.broken:
-        return None  # a command that needs it has been refused: `Plan.check_tasks`
+        return None  # `Plan.check_tasks` has refused the commands that need this task
     if measure not in MEASURES and measure not in settings.tasks[task].metrics:
         return None
     file = MEASURES[measure].file
-    # The names in the path of the numbers. When the configuration was loaded, `Row.comparison` has
-    # checked that the row states those that the measure's file needs, and its runs.
+    # The names in the path of the numbers. When the configuration was loaded, `Row.comparison`
+    # checked that the row states its runs, and the names that the measure's file needs.
     testset = decoding = phrases = None
     if "testset" in file.named_by:
         testset = scale.testset_for(row.testset or "")

@@ -1,8 +1,8 @@
 """The common parts of all figures: colors, shapes, style, and writing to files.
 
-A panel is the Vega-Lite description of a chart. The parts of it that do not depend on the values
-are in data/*.yaml. The report shows the panels of a figure separately, as interactive charts. A
-figure's file contains all of its panels.
+A panel is the Vega-Lite description of a chart. The parts of a panel that do not depend on the
+values are in data/*.yaml. The report shows the panels of a figure separately, as interactive
+charts. The file of a figure contains all of its panels.
 """
 
 import math
@@ -22,26 +22,27 @@ Panel = dict[str, Any]
 """The Vega-Lite description of a chart, or a part of it."""
 
 Point = dict[str, Any]
-"""A data point of a chart: name of a field of its axes, colors or tooltips -> value."""
+"""A data point of a chart: name of a field that an axis, a color or a tooltip shows -> value."""
 
 VEGA_LITE = "6.4"
 """The version of Vega-Lite that the descriptions are written for."""
 
 COLORS = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9"]
-"""The colors of Okabe and Ito, which color-blind readers can distinguish as well."""
+"""The colors of Okabe and Ito, which color-blind readers can distinguish too."""
 
 SHAPES = ["circle", "square", "triangle-up", "diamond", "cross", "triangle-down"]
-"""Shapes of points, which distinguish them in print without colors as well."""
+"""Shapes of points, which can be distinguished in print without colors too."""
 
-# pixels: one column of panels fits into a column of a two-column paper.
 PANEL_WIDTH = 300
+"""Pixels: one column of panels fits into a column of a two-column paper."""
 
-# Margin at each end of an axis, as a share of the values' range. It is half the height of a ring
-# around a point in panels of the usual heights.
+# Margin at each end of an axis, as a share of the values' range. In panels of the usual heights it
+# has room for half the ring around a point.
 _ROOM = 0.06
 _LINE = 68  # maximum characters in a line of a heading
 _PNG_SCALE = 1.5
-# vl-convert brings the first font, so that all machines set text alike. Browsers use a similar one.
+# vl-convert contains the first font, so text looks alike on all machines. The others are similar
+# fonts for browsers.
 _FONT = "Liberation Sans, Arial, Helvetica, sans-serif"
 # A list of a PDF page's resources. Its order is that of a hash table, which differs at each run.
 _PDF_RESOURCES = re.compile(rb"((?: */(?:cs|fo|gs|xo)\d+ \d+ 0 R\n){2,})")
@@ -50,7 +51,7 @@ _PDF_RESOURCES = re.compile(rb"((?: */(?:cs|fo|gs|xo)\d+ \d+ 0 R\n){2,})")
 def described(name: str, /, **values: object) -> Panel:
     """Return the description in data/NAME.yaml, with each ``$KEY`` replaced by the value of KEY.
 
-    The values of ``$colors`` and ``$shapes`` are `COLORS` and `SHAPES`, unless others are given.
+    The values of ``$colors`` and ``$shapes`` are `COLORS` and `SHAPES` unless others are given.
     """
     value_of = {"colors": COLORS, "shapes": SHAPES, **values}
 
@@ -94,9 +95,9 @@ def save_figure(
 ) -> None:
     """Write a figure to each path, in the format of the suffix: .svg, .png or .pdf.
 
-    The panels are arranged in rows below the heading. On stand-in data, the heading starts with a
-    line that says so. With ``shares_colors``, equal colors and shapes mean the same in all panels.
-    Equal figures are written with equal bytes.
+    The panels are arranged below the heading, in rows of ``columns`` panels. On stand-in data, the
+    heading starts with a line that says so. With ``shares_colors``, equal colors and shapes mean
+    the same in all panels. The same figure always has the same bytes.
     """
     above = [f"STAND-IN DATA: {stand_in}", *heading] if stand_in else heading
     title: list[str] = []
@@ -122,8 +123,9 @@ def save_figure(
             elif output.suffix == ".png":
                 temporary.write_bytes(vl_convert.svg_to_png(drawn, scale=_PNG_SCALE))
             else:
-                # The pattern has one group, so split() returns the text between the lists of
-                # resources at even indices, and the lists at odd indices.
+                # The lists of resources are sorted, so that equal figures have equal bytes. Because
+                # the pattern has one group, split() returns the lists at odd indices, and the text
+                # between them at even indices.
                 parts = _PDF_RESOURCES.split(vl_convert.svg_to_pdf(drawn))
                 for index in range(1, len(parts), 2):
                     resources = parts[index].splitlines(keepends=True)
@@ -132,7 +134,7 @@ def save_figure(
 
 
 def padded(values: Iterable[float], *, is_log: bool = False) -> list[float]:
-    """Return the two ends of an axis, with a margin around its values.
+    """Return the two ends of an axis that has a margin around its values.
 
     A logarithmic axis ignores values that are not positive. Without values the ends are 0 and 1, or
     1 and 10 on a logarithmic axis.
@@ -143,7 +145,8 @@ def padded(values: Iterable[float], *, is_log: bool = False) -> list[float]:
     low = min(shown)
     high = max(shown)
     if is_log:
+        # At least 1.1, so that the axis of a single value has some length.
         factor = max(1.1, math.exp(_ROOM * (math.log(high) - math.log(low))))
         return [low / factor, min(high * factor, sys.float_info.max)]
-    room = _ROOM * (high - low) or 1.0
+    room = _ROOM * (high - low) or 1.0  # 1 for a single value
     return [low - room, high + room]

@@ -1,21 +1,20 @@
-"""Verdicts on the claims that the papers make in words, from the runs in the ledger."""
+"""Verdicts on the claims that the papers make in words, from the runs in the ledger.
+
+`paper.claim_tables` writes the verdicts to files.
+"""
 
 import math
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain, permutations
-from pathlib import Path
+from itertools import permutations
 from statistics import mean
-from typing import Literal, get_args
+from typing import Literal
 
 from convs2s.config.claims import CellName, CellsCompared, Trend
 from convs2s.config.measures import MEASURES
 from convs2s.config.settings import Settings
-from convs2s.files.text import write_json, write_text
-from convs2s.paper.cells import cells_of_tables
 from convs2s.paper.evidence import (
-    LEAST_RUNS_IN_WORDS,
     LOWER_IS_BETTER,
     EntriesOfCells,
     Evidence,
@@ -30,18 +29,14 @@ from convs2s.paper.evidence import (
     why_incomparable,
     why_no_verdict,
 )
-from convs2s.paper.ledger import read_ledger
-from convs2s.paper.results import runs_by_cell
-from convs2s.paper.table_formats import Sheet, csv, markdown
-from convs2s.paper.tables import headings_of, scale_name
 from convs2s.scoring.significance import DRAWS, effect_of, holm, over_sentences
 
 LEVEL = 0.05  # the level of significance: a verdict needs a corrected p below it
 LEAST_POINTS = 3  # the minimum number of different values of x in a trend
 # A verdict needs a p that is more Monte Carlo errors from LEVEL than this.
 _ERRORS_FROM_LEVEL = 3
-# If lengths differ from the references by more than this share, findings also have the difference
-# of BLEU without brevity penalty.
+# If translations are longer or shorter than the references by more than this share, their finding
+# also states the difference of BLEU without brevity penalty.
 _BREVITY = 0.03
 
 HIERARCHICAL = (
@@ -70,12 +65,12 @@ class Finding:
 
     comparison: str  # what is compared, in words
     verdict: Verdict = "not run"
-    # A difference or a slope. It is positive if it agrees with the claim; if the claim is that two
-    # sides are equal, it is the first side less the second.
+    # A difference or a slope. It is positive if it agrees with the claim. If the claim is that two
+    # sides are equal, the value is the first side less the second.
     value: float | None = None
     # The measure of the value, as the heading of its column names it.
     measure: str | None = None
-    # The same difference of the paper's values, if it prints all.
+    # The same difference between the paper's values, if the paper prints all of them.
     printed: float | None = None
     # The 95% confidence interval of the value; without a verdict, over test sentences alone.
     interval: tuple[float, float] | None = None
@@ -84,13 +79,13 @@ class Finding:
     p_holm: float | None = None  # p after Holm's correction for all tests of the claim
     # The smallest true effect that 80% of such experiments would find.
     detectable: float | None = None
-    # For a trend: the p-value of the clearest pair of rows in the reverse order, corrected for the
-    # number of pairs. `correct` then corrects it by Holm's method too.
+    # For a trend: the smallest p-value of a pair of rows in the reverse order, corrected for the
+    # number of pairs. `correct` then also corrects it by Holm's method.
     p_reversal: float | None = None
-    # The number of tests: one, and for a trend one more for each pair of rows.
+    # The number of tests behind the finding: one, and for a trend one more for each pair of rows.
     tests: int = 0
-    # The difference of BLEU without brevity penalty, if the translations of a side are shorter or
-    # longer than the references by more than 3 percent.
+    # The difference of BLEU without brevity penalty, if the translations of a cell are shorter or
+    # longer than the references by more than `_BREVITY`.
     without_brevity: float | None = None
     test: str | None = None  # the name of the statistical test
     # The numbers of runs on both sides, or the names of ensembles.
@@ -100,14 +95,19 @@ class Finding:
     metric: str | None = None  # the metrics with their signatures
     note: str | None = None  # what a reader must know, such as why nothing was tested
 
+    @property
+    def is_reversed(self) -> bool:
+        """Whether a pair of rows in the reverse order refutes a trend."""
+        return self.p_reversal is not None and self.p_reversal < LEVEL
+
     def add_note(self, note: str) -> None:
-        """Append a note to those that the finding has already."""
+        """Append a note to the notes that the finding already has."""
         self.note = f"{self.note}; {note}" if self.note else note
 
     def describe(self, cells: Collection[Evidence]) -> bool:
-        """Set the test sets, measures and metrics from the cells, if every cell has a score.
+        """Set the test sets, measures and metrics from the cells, and return True.
 
-        Return whether that is so. If not, a note says which cells have no score, and why.
+        If a cell has no score, set none of them, add a note that says why, and return False.
         """
         missing = [f"{cell.label}: {cell.missing}" for cell in cells if cell.missing]
         if missing:
@@ -120,10 +120,10 @@ class Finding:
             for entry in cell.entries:
                 measures.append(cell.heading)
                 if entry.run.testset:
-                    lines = (
-                        f" ({entry.lines:,} lines)" if entry.lines is not None else ""
-                    )
-                    test_sets.append(f"{entry.run.task} {entry.run.testset}{lines}")
+                    test_set = f"{entry.run.task} {entry.run.testset}"
+                    if entry.lines is not None:
+                        test_set += f" ({entry.lines:,} lines)"
+                    test_sets.append(test_set)
                 signature = entry.scores[cell.measure].signature or ""
                 metrics.append(f"{MEASURES[cell.measure].label} {signature}".strip())
         self.test_set = "; ".join(dict.fromkeys(test_sets)) or None
@@ -151,28 +151,20 @@ class JudgedClaim:
 
         It is a copy of the first finding that has a value and the claim's verdict. Usually the copy
         has no note. If a reversed pair of rows refutes a trend, the copy keeps the note, which
-        names the pair, and has no slope. If no finding has a value and the claim's verdict, the
-        result is the first finding of that verdict, whose note says why; else an empty one.
+        names the pair, and has no slope. If no finding has both a value and the claim's verdict,
+        return the first finding of that verdict, whose note says why it has no value. If there is
+        none of that verdict either, return an empty finding.
         """
         agreeing = [one for one in self.findings if one.verdict == self.verdict]
         for finding in agreeing:
-            if finding.value is not None:
-                if finding.p_reversal is not None and finding.p_reversal < LEVEL:
-                    return replace(finding, value=None, interval=None, measure=None)
-                if self.verdict == "no verdict":
-                    return finding  # its note says why
-                return replace(finding, note=None)
+            if finding.value is None:
+                continue
+            if finding.is_reversed:
+                return replace(finding, value=None, interval=None, measure=None)
+            if self.verdict == "no verdict":
+                return finding  # the note says why there is no verdict
+            return replace(finding, note=None)
         return agreeing[0] if agreeing else Finding("")
-
-
-@dataclass(frozen=True)
-class JudgedClaims:
-    """The content of claims.json: the claims, and what their verdicts hold for."""
-
-    claims: list[JudgedClaim]
-    scale: str | None = None
-    stand_in: str | None = None  # what stands in for the paper's data
-    level: float = LEVEL
 
 
 def judge(settings: Settings, entries: EntriesOfCells) -> list[JudgedClaim]:
@@ -185,6 +177,7 @@ def judge(settings: Settings, entries: EntriesOfCells) -> list[JudgedClaim]:
         found = []
         for cell in on_one_processor(cells, entries, equal):
             alike = trained_alike(cell.entries, cell.measure)
+            # The variance of a cell is pooled only if all its runs were trained alike.
             pool = pooled.get(alike) if alike else None
             found.append(replace(cell, pool=pool))
         return found
@@ -224,31 +217,36 @@ def judge(settings: Settings, entries: EntriesOfCells) -> list[JudgedClaim]:
 def correct(findings: Iterable[Finding]) -> None:
     """Correct the p-values of a claim's findings by Holm's method, and update the verdicts.
 
-    A claim is held if all its findings are, so that each may be tested at ``LEVEL`` (an
-    intersection-union test, Berger 1982): "held" needs no correction. One finding alone can refute
-    it, so "not held" needs a corrected p below ``LEVEL``. A finding becomes undecided if its p is
-    not below ``LEVEL``, or so close to it that another number of draws could change the verdict. A
+    A claim is held only if all its findings are held, so each of them may be tested at ``LEVEL``
+    without a correction (an intersection-union test, Berger 1982). A single finding can refute the
+    claim, so "not held" needs a corrected p below ``LEVEL``. A finding becomes undecided if its p
+    is not below ``LEVEL``, or so close to it that more draws could change the verdict. A
     significant reversal refutes a trend.
     """
-    tested = [finding for finding in findings if finding.p is not None]
+    tested: list[tuple[Finding, float]] = []
     p_values: list[float] = []
-    for finding in tested:
-        p_values += [p for p in (finding.p, finding.p_reversal) if p is not None]
+    for finding in findings:
+        if finding.p is not None:
+            tested.append((finding, finding.p))
+            p_values.append(finding.p)
+            if finding.p_reversal is not None:
+                p_values.append(finding.p_reversal)
     # All tests of the claim are corrected together. `holm` keeps their order.
     corrected = iter(holm(p_values))
-    for finding in tested:
-        finding.p_holm = next(corrected)
+    for finding, uncorrected in tested:
+        p_holm = next(corrected)
+        finding.p_holm = p_holm
         if finding.p_reversal is not None:
             finding.p_reversal = next(corrected)
-        p = finding.p_holm if finding.verdict == "not held" else finding.p or 0.0
+        p = p_holm if finding.verdict == "not held" else uncorrected
         # The correction multiplies p, and the error of p by the same factor.
-        factor = p / finding.p if finding.p else 1.0
+        factor = p / uncorrected if uncorrected else 1.0
         error = (finding.p_error or 0.0) * factor
-        if finding.p_reversal is not None and finding.p_reversal < LEVEL:
+        if finding.is_reversed:
             finding.verdict = "not held"
         elif error and abs(p - LEVEL) <= _ERRORS_FROM_LEVEL * error:
             finding.verdict = "undecided"
-            finding.add_note("more draws could turn the verdict")
+            finding.add_note("more draws could change the verdict")
         elif p >= LEVEL:
             finding.verdict = "undecided"
 
@@ -256,146 +254,15 @@ def correct(findings: Iterable[Finding]) -> None:
 def verdict_of(verdicts: Iterable[Verdict]) -> Verdict:
     """Return the verdict on a claim from the verdicts on its findings.
 
-    The claim is not run if all its findings are not run. Otherwise it has no verdict if none of the
-    findings that were run has one. Otherwise only the findings with a verdict count: the claim is
-    not held if one of them is not held, held if all are held, and else undecided.
+    The claim is "not run" if all its findings are. If some were run, but none has a verdict, the
+    claim has "no verdict". Otherwise only the findings with a verdict count: the claim is "not
+    held" if one of them is not held, "undecided" if one of the others is undecided, and "held" if
+    all are held.
     """
     found = set(verdicts)
     # The first of these that a finding has; "not run" if there are no findings.
     order: tuple[Verdict, ...] = ("not held", "undecided", "held", "no verdict")
     return next((verdict for verdict in order if verdict in found), "not run")
-
-
-def write_claims(
-    settings: Settings,
-    *,
-    ledger: Path,
-    outputs: Sequence[Path],
-) -> None:
-    """Write the claims with their verdicts and findings, computed from a ledger.
-
-    The suffix of an output chooses its format: Markdown (.md), a row for each finding (.csv), or
-    all fields with unrounded numbers (.json).
-    """
-    cells = chain.from_iterable(cells_of_tables(settings).values())
-    judged = judge(settings, runs_by_cell(cells, read_ledger(ledger)))
-    for output in outputs:
-        if output.suffix == ".json":
-            scale = settings.options.scale
-            content = JudgedClaims(judged, scale, settings.scale.stand_in)
-            write_json(output, content)
-        elif output.suffix == ".csv":
-            rows = rows_of_findings(judged)
-            for row in rows:
-                row["Scale"] = scale_name(settings)
-            write_text(output, csv(Sheet([], rows, "Verdict")))
-        else:
-            claims, findings = printed_claims(settings, judged)
-            # The additional # makes the title of the second table a subheading.
-            write_text(output, f"{markdown(claims)}\n#{markdown(findings)}")
-
-
-def printed_claims(
-    settings: Settings, judged: Sequence[JudgedClaim]
-) -> tuple[Sheet, Sheet]:
-    """Return two tables: the claims with their verdicts, and the findings of all claims."""
-    headings = headings_of(
-        settings,
-        "Claims of the papers, with verdicts",
-        f"A verdict needs {LEAST_RUNS_IN_WORDS} runs a side: held, p < {LEVEL:g} in every "
-        f"comparison; not held, a corrected p < {LEVEL:g} in one (docs/claims.md). Intervals "
-        "without a verdict are over sentences alone. Differences are positive where "
-        "they are as the claim says. Detectable: the smallest true difference that four of five "
-        "such experiments would find.",
-    )
-    rows = []
-    for claim in judged:
-        counts = Counter(finding.verdict for finding in claim.findings)
-        verdicts = [verdict for verdict in get_args(Verdict) if counts[verdict]]
-        counted = [f"{counts[verdict]} {verdict}" for verdict in verdicts]
-        decisive = claim.decisive
-        notes = [claim.untested or decisive.note]
-        if claim.exploratory:
-            notes.append(f"exploratory: {claim.exploratory}")
-        rows.append(
-            {
-                "Claim": claim.name,
-                "What the paper says": claim.says,
-                "Source": claim.source,
-                "Verdict": claim.verdict,
-                "Difference": _signed(decisive.value),
-                "95% interval": _interval(decisive),
-                "Detectable": _unsigned(decisive.detectable),
-                "Measure": decisive.measure or "",
-                "Comparisons": ", ".join(counted) if len(claim.findings) > 1 else "",
-                "Tests": str(sum(finding.tests for finding in claim.findings) or ""),
-                "Notes": "; ".join(filter(None, notes)),
-            }
-        )
-    footnotes = {"Measure": "measured by {}", "Notes": "{}"}
-    claims = Sheet(headings, rows, "Verdict", footnotes, shared=["Measure"])
-    findings = Sheet(
-        ["Comparisons"],
-        rows_of_findings(judged),
-        "Verdict",
-        {"Metric": "{}", "Notes": "{}"},
-        left_out=("Says", "Source", "Verdict of the claim"),
-    )
-    return claims, findings
-
-
-def rows_of_findings(judged: Sequence[JudgedClaim]) -> list[dict[str, str]]:
-    """Return a row for each finding. A claim without findings has one row, "not tested"."""
-    rows = []
-    for claim in judged:
-        for finding in claim.findings or [
-            Finding("", "not tested", note=claim.untested)
-        ]:
-            p = _p_value(finding.p)
-            if finding.p_error:
-                p += f" ± {finding.p_error:.4f}"
-            rows.append(
-                {
-                    "Claim": claim.name,
-                    "Says": claim.says,
-                    "Source": claim.source,
-                    "Verdict of the claim": claim.verdict,
-                    "Comparison": finding.comparison,
-                    "Verdict": finding.verdict,
-                    "Difference (paper)": _signed(finding.printed),
-                    "Difference (ours)": _signed(finding.value),
-                    "95% interval": _interval(finding),
-                    "Detectable": _unsigned(finding.detectable),
-                    "Measure": finding.measure or "",
-                    "Without brevity penalty": _signed(finding.without_brevity),
-                    "p": p,
-                    "p (Holm)": _p_value(finding.p_holm),
-                    "p of a reversal": _p_value(finding.p_reversal),
-                    "Tests": str(finding.tests or ""),
-                    "Test": finding.test or "",
-                    "Runs": finding.runs or "",
-                    "Test set": finding.test_set or "",
-                    "Metric": finding.metric or "",
-                    "Notes": finding.note or "",
-                }
-            )
-    return rows
-
-
-def _interval(finding: Finding) -> str:
-    return " to ".join(map(_signed, finding.interval or ()))
-
-
-def _p_value(p: float | None) -> str:
-    return "" if p is None else f"{p:.4f}"
-
-
-def _unsigned(value: float | None) -> str:
-    return "" if value is None else f"{value:.2f}"
-
-
-def _signed(value: float | None) -> str:
-    return "" if value is None else f"{value:+z.2f}"
 
 
 def compare_cells(compared: CellsCompared, found: Sequence[Evidence]) -> Finding:
@@ -405,27 +272,30 @@ def compare_cells(compared: CellsCompared, found: Sequence[Evidence]) -> Finding
     """
     better = found[: len(compared.better)]
     worse = found[len(compared.better) :]
-    link = "better than"
-    region = (-compared.margin, math.inf)
-    if compared.margin:
-        link = f"at most {compared.margin:g} behind"
     if compared.within is not None:
         link = f"within {compared.within:g} of"
         region = (-compared.within, compared.within)
-    # A cell may be on both sides, or twice on one side. It counts +1 for each time in better, and
-    # -1 for each time in worse.
+        sign = 1.0  # a claim of equal sides has no better direction
+    else:
+        link = "better than"
+        if compared.margin:
+            link = f"at most {compared.margin:g} behind"
+        region = (-compared.margin, math.inf)
+        sign = _sign(found)
+    # A cell may be on both sides, or twice on one side. Each time that it is in better counts +1,
+    # and each time in worse counts -1.
     counts = Counter(cell.address for cell in better)
     counts.subtract(cell.address for cell in worse)
     cells = {cell.address: cell for cell in found}.values()
-    sign = _sign(cells)
     weighted = [(sign * counts[cell.address], cell) for cell in cells]
     labels_of_better = " + ".join(cell.label for cell in better)
     labels_of_worse = " + ".join(cell.label for cell in worse)
     finding = Finding(f"{labels_of_better} {link} {labels_of_worse}")
-    if all(cell.printed is not None for cell in cells):
-        finding.printed = sum(
-            weight * (cell.printed or 0.0) for weight, cell in weighted
-        )
+    printed = [
+        weight * cell.printed for weight, cell in weighted if cell.printed is not None
+    ]
+    if len(printed) == len(weighted):
+        finding.printed = sum(printed)
     if not finding.describe(cells):
         return finding
     runs_of_better = " + ".join(cell.runs_in_words for cell in better)
@@ -435,7 +305,7 @@ def compare_cells(compared: CellsCompared, found: Sequence[Evidence]) -> Finding
     has_all_models = compared.models is None or models >= compared.models
     if not has_all_models:
         finding.add_note(
-            f"the claim is about {compared.models} models together; here are only {models}"
+            f"the claim is about {compared.models} models together; only {models} are here"
         )
     judge_effect(finding, weighted, region, decides=has_all_models)
     return finding
@@ -449,8 +319,8 @@ def _sign(cells: Iterable[Evidence]) -> float:
 def compare_length(within: float, cell: Evidence) -> Finding:
     """Test whether translations are as long as the references, before the correction of p.
 
-    The value is the length ratio less 1: the share of words by which the translations are longer.
-    The claim says that its absolute value is below ``within``.
+    The value is the length ratio less 1: how much longer the translations are than the references,
+    as a share of the references' words. The claim says that its absolute value is below ``within``.
     """
     finding = Finding(f"length of {cell.label} within {within:.0%} of the references'")
     if not finding.describe([cell]):
@@ -467,12 +337,12 @@ def compare_length(within: float, cell: Evidence) -> Finding:
 
 
 def compare_meanings(cell: Evidence) -> Finding:
-    """Test whether phrases differ in their states if they differ in meaning.
+    """Test whether phrases differ in their states if they differ in meaning, before the correction.
 
-    The value is the mean over the runs of the share of variance between meanings, less the share
-    that chance gives. All runs have the same phrases, so their p-values are not combined: the
-    largest one counts, before the correction. p is 1 if some runs are above the share by chance and
-    others are not.
+    A run's value is the share of the states' variance between meanings, less the share that is
+    expected by chance; the finding has the mean over the runs. All runs have the same phrases, so
+    their p-values are not combined: the largest one counts. p is 1 if the values of some runs are
+    positive and those of others are not.
     """
     finding = Finding(f"meanings apart in {cell.label}, more than by chance")
     if not finding.describe([cell]):
@@ -482,13 +352,14 @@ def compare_meanings(cell: Evidence) -> Finding:
     why_not = why_incomparable([cell]) or why_no_verdict([(1, cell)])
     if why_not:
         finding.add_note(why_not)
+    # Records of older versions have neither the share by chance nor p.
     if not all("phrases_chance" in entry.scores for entry in cell.entries):
         finding.add_note(
-            "the record has no test by swaps of meanings; run project_phrases again"
+            "the record has no permutation test of the meanings; run project_phrases again"
         )
         return finding
     scores = [entry.scores for entry in cell.entries]
-    # Of each run: the share of variance, less that by chance.
+    # The value of each run.
     excesses = [
         run["phrases_apart"].score - run["phrases_chance"].score for run in scores
     ]
@@ -507,9 +378,11 @@ def follow_trend(trend: Trend, found: Sequence[Evidence]) -> Finding:
     """Test one trend over rows of a table, before the correction of p.
 
     ``found`` are the cells of the rows in ``trend.x``. The value is the slope of the least-squares
-    line through the rows' means: the gain for each unit of x. A pair of rows in the reverse order,
-    if rows are nested one with more of the same, refutes a trend, even if its slope is positive.
-    The p of the clearest such pair, with
+    line through the rows' means: the gain for each unit of x.
+
+    A pair of rows is reversed if the row of lower x is better. A significant reversal refutes the
+    trend, even if its slope is positive. If the trend is nested, only pairs count in which one row
+    has everything that the other has, and more. The smallest p of a reversed pair, with
     ``_ERRORS_FROM_LEVEL`` Monte Carlo errors added, is multiplied by the number of pairs.
     """
     cells = dict(zip(trend.x, found, strict=True))
@@ -542,12 +415,12 @@ def follow_trend(trend: Trend, found: Sequence[Evidence]) -> Finding:
     pairs = []
     for low, high in permutations(scored, 2):
         rises = trend.x[low] < trend.x[high]
-        if trend.nested:
+        if trend.nested:  # the rows are named by lists, such as "1, 2"
             rises = set(low.split(", ")) < set(high.split(", "))
         if rises:
             pairs.append((low, high))
     finding.tests = 1 + len(pairs)
-    # p, row of the lower x, row of the higher x.
+    # Of each reversed pair: p, row of the lower x, row of the higher x.
     reversals: list[tuple[float, str, str]] = []
     for low, high in pairs:
         effect = effect_of(samples_of([(sign, scored[high]), (-sign, scored[low])]))
@@ -556,10 +429,10 @@ def follow_trend(trend: Trend, found: Sequence[Evidence]) -> Finding:
             reversals.append((len(pairs) * (p + _ERRORS_FROM_LEVEL * error), low, high))
     finding.p_reversal = 1.0
     if reversals:
-        # The smallest p. Pairs of equal p are in the order of their rows' names.
+        # If several pairs have the smallest p, the names of their rows decide.
         p, low, high = min(reversals)
         finding.p_reversal = min(p, 1.0)
-        if finding.p_reversal < LEVEL:
+        if finding.is_reversed:
             chance = f"p = {finding.p_reversal:.4f} of {len(pairs)} pairs, before Holm"
             finding.add_note(
                 f"{low!r} is better than {high!r} in {scored[low].heading} ({chance})"
@@ -585,7 +458,7 @@ def judge_effect(
         weighted: the cells, which all have scores, with their weights.
         region: the open interval that contains the weighted sum if the claim is true.
         quantity: what is summed up. From a length ratio, 1 is subtracted.
-        decides: if False, set the value and its interval over sentences, but no verdict.
+        decides: if False, set the value and its interval over sentences, but give no verdict.
     """
     finding.verdict = "no verdict"
     cells = [cell for _, cell in weighted]
@@ -594,7 +467,7 @@ def judge_effect(
         return
     if not all(entry.processor for cell in cells for entry in cell.entries):
         finding.add_note("the processor of the runs is not recorded")
-    # The sum of all that has no variance: the 1 that is subtracted from a length ratio, and the
+    # The part of the sum without variance: the 1 that is subtracted from a length ratio, and the
     # printed values of cited cells.
     constant = -1.0 if quantity == "length_ratio" else 0.0
     computed = []  # the weighted cells that have runs
@@ -627,7 +500,7 @@ def judge_effect(
     for pool in dict.fromkeys(sample.pool for sample in samples if sample.pool):
         equal = f"Levene p = {pool.p_equal:.2f}"
         finding.test += f", variance of {pool.networks} networks pooled ({equal})"
-    # One sample for several cells means that all cells have the same models.
+    # `samples_of` makes one sample of cells with the same models.
     if len(samples) == 1 and len(computed) > 1:
         finding.test += SAME_MODELS
 
@@ -636,10 +509,11 @@ def _without_brevity(weighted: Weighted) -> float | None:
     """Return the difference of BLEU without its brevity penalty, if lengths differ.
 
     Lengths differ if the length ratio of a cell is further from 1 than ``_BREVITY``. Return None if
-    they do not, if a measure is not tokenized BLEU, or if a cell has no sentences in the ledger.
+    they do not differ, if a measure is not tokenized BLEU, or if the ledger does not have the
+    sentences of a cell.
     """
     difference = 0.0
-    largest = 0.0
+    largest = 0.0  # the largest distance of a length ratio from 1
     for weight, cell in weighted:
         if not cell.measure.startswith("bleu_tokenized") or not cell.sentences("score"):
             return None

@@ -13,15 +13,18 @@ from convs2s.paper.cells import Cell
 from convs2s.paper.charts import COLORS, Panel, Point, described, padded, save_figure
 from convs2s.training.history import EpochRecord, perplexity, read_history
 
-_MOST_POINTS = 60  # with more epochs, the curves have no points
-# With more different values, a logarithmic axis has no tick for each value.
+_MOST_POINTS = 60  # with more epochs than this, the curves have no points
+# With more different values than this, a logarithmic axis has no tick for each value.
 _MOST_TICKS = 5
-# The label of the training curve. It is not called perplexity, because the training loss is
-# measured with dropout and smoothed labels.
+
 TRAINING = "e^(training loss)"
+"""The label of the training curve.
+
+It is not called perplexity, because the training loss is measured with dropout and smoothed labels.
+"""
 
 TRAININGS = "trainings"
-"""The table of this project with a row for each model; models that are compared form a group."""
+"""The project's own table with a row for each model. Models that are compared form a group."""
 
 
 def plot_learning_curve(
@@ -52,9 +55,9 @@ def plot_learning_curve(
 def learning_curves(runs: Mapping[str, Sequence[EpochRecord]]) -> dict[str, Panel]:
     """Return the panels of a model's runs by epoch: "perplexity", "BLEU" and "learning rate".
 
-    The panel of BLEU is omitted if no epoch has a BLEU. The best epoch of a run has a ring. A
-    dotted line before an epoch marks that its learning rate is at most half of the previous one.
-    Each of ``runs`` must have at least one epoch.
+    The panel of BLEU is omitted if BLEU was measured in no epoch. A ring marks the best epoch of a
+    run. A dotted line before an epoch marks that its learning rate is at most half of the previous
+    one. Each of ``runs`` must have at least one epoch.
     """
     points = _points_of(runs)
     last_epoch = max(point["epoch"] for point in points)
@@ -62,9 +65,9 @@ def learning_curves(runs: Mapping[str, Sequence[EpochRecord]]) -> dict[str, Pane
         point[data] for point in points for data in ("validation", TRAINING)
     ]
     rates = [point["drawn rate"] for point in points]
-    # With few epochs each has a point, as a single epoch has no line. The shape of the points and
-    # the dashes of the lines both distinguish training from validation. The legend shows only the
-    # shapes, or only the dashes if there are no points.
+    # With few epochs each has a point, because a single epoch has no line. Both the shape of the
+    # points and the dashes of the lines distinguish training from validation. The legend shows the
+    # shapes, or the dashes if there are no points.
     has_points = last_epoch <= _MOST_POINTS
     legend_of_points = {"symbolStrokeWidth": 0}
     legend_of_lines = {"symbolType": "stroke", "symbolSize": 400}
@@ -83,7 +86,7 @@ def learning_curves(runs: Mapping[str, Sequence[EpochRecord]]) -> dict[str, Pane
         rate_axis=_axis(rates),
     )
     if not has_points:
-        # The layer that draws the points.
+        # Remove the layer that draws the points.
         panels["perplexity"]["layer"][1]["layer"].pop()
     if all(point["BLEU"] is None for point in points):
         del panels["BLEU"]
@@ -92,12 +95,13 @@ def learning_curves(runs: Mapping[str, Sequence[EpochRecord]]) -> dict[str, Pane
 
 def _points_of(runs: Mapping[str, Sequence[EpochRecord]]) -> list[Point]:
     """Return a point for each epoch of each run; BLEU is None if it was not measured."""
-    # A cosine schedule ends close to 0, so the axis ends at a ten thousandth of the largest rate.
+    # A cosine schedule ends close to 0, which has no place on a logarithmic axis. So the lowest
+    # drawn rate is a ten thousandth of the largest.
     least = max(row.learning_rate for epochs in runs.values() for row in epochs) / 1e4
     points = []
     for run, epochs in runs.items():
         best = _best(epochs)
-        rate_before = -1.0
+        rate_before = -1.0  # so that the first epoch has no fall
         for row in epochs:
             points.append(
                 {
@@ -122,7 +126,7 @@ def _best(epochs: Sequence[EpochRecord]) -> EpochRecord:
 
 
 def _axis(values: Iterable[float]) -> Panel:
-    """Return an axis with plain numbers as labels; few values have a tick each."""
+    """Return an axis with plain numbers as labels. If there are few values, each has a tick."""
     levels = sorted(set(values))
     if len(levels) > _MOST_TICKS:
         return {"format": ".4~g"}
@@ -130,9 +134,9 @@ def _axis(values: Iterable[float]) -> Panel:
 
 
 def plateau_panels(settings: Settings, shown: Iterable[Cell]) -> list[Panel]:
-    """Return a panel for each group of rows of `TRAININGS`, with a line for each run's curve.
+    """Return a panel for each group of rows of `TRAININGS`, with a line for each run.
 
-    A line is the validation perplexity by epoch, divided by that of the run's best epoch.
+    A line shows the validation perplexity by epoch, divided by that of the run's best epoch.
     """
     groups: dict[str | None, list[Point]] = {}
     for cell in shown:
@@ -149,7 +153,7 @@ def plateau_panels(settings: Settings, shown: Iterable[Cell]) -> list[Panel]:
     panels = list[Panel]()
     for group, points in groups.items():
         last = max(point["epoch"] for point in points)
-        ticks = list(range(1, last + 1, math.ceil(last / 6)))
+        ticks = list(range(1, last + 1, math.ceil(last / 6)))  # at most six
         panel = described(
             "plateau",
             title=group or "",
@@ -171,8 +175,8 @@ def plot_length_penalty(
 ) -> None:
     """Draw both BLEU scores and the length ratio by the length penalty (section 4.3).
 
-    ``table`` is the TSV file of the tuning with all penalties that were tried. ``tuning`` is its
-    JSON file with the chosen one.
+    ``table`` is the TSV file of the tuning, with all penalties that were tried. ``tuning`` is its
+    JSON file, with the chosen penalty.
 
     Raises:
         UserError: a file is damaged.

@@ -1,4 +1,4 @@
-"""The evidence for the cells that a claim names: scores and sentence statistics of the ledger."""
+"""The evidence for the cells that a claim names: scores and sentence statistics in the ledger."""
 
 import json
 from collections import Counter, defaultdict
@@ -45,7 +45,7 @@ EntriesOfCells = Mapping[CellAddress, Sequence[LedgerEntry]]
 """Address of a cell -> the ledger entries of the runs that the cell shows."""
 
 Kernels = tuple[str | None, str | None]
-"""Kind of network and precision of a training."""
+"""Kind of network and precision of a training, which decide what kernels it uses."""
 
 EqualProcessors = Mapping[tuple[Kernels, str | None], set[str | None]]
 """Kernels and processor -> the processors that give the same numbers, including itself.
@@ -77,8 +77,9 @@ class Evidence:
     is_cited: bool
     entries: tuple[LedgerEntry, ...]  # the runs that have a score, sorted by name
     missing: str | None  # the reason why there is no score; None if there is one
-    text: str | None  # the text that the scores are of; None without a score
-    pool: Pool | None = None  # the variance between runs of all networks trained alike
+    text: str | None  # the name of the text of the runs' task; None without a score
+    # The variance between runs, pooled over networks that were trained alike (`pools`).
+    pool: Pool | None = None
 
     @property
     def trainings(self) -> int:
@@ -87,7 +88,7 @@ class Evidence:
 
     @property
     def runs(self) -> list[str]:
-        """The names of the runs, each once, even if several processors have made the same run."""
+        """The names of the runs. A run that several processors have made is listed once."""
         return list(dict.fromkeys(entry.run.run for entry in self.entries))
 
     @property
@@ -99,10 +100,10 @@ class Evidence:
 
     @property
     def runs_in_words(self) -> str:
-        """The names of the ensembles if there are any, else the number of runs, or "printed"."""
-        ensembles = [run for run in self.runs if run.startswith("ensemble")]
+        """The names of ensembles, or the number of runs if there are none; "printed" if cited."""
         if self.is_cited:
             return "printed"
+        ensembles = [run for run in self.runs if run.startswith("ensemble")]
         return ", ".join(ensembles) or str(len(self.runs))
 
     def scores(self, quantity: Quantity = "score") -> list[float]:
@@ -125,8 +126,8 @@ class Evidence:
     def _from_sentences(
         self, quantity: Quantity, compute: Callable[[Statistics], Measures]
     ) -> list[SetScores]:
-        """Return a quantity of each run whose sentences are known, by ``compute``."""
-        field: str = quantity
+        """Compute a quantity of each run whose sentences are in the ledger."""
+        field: str = quantity  # the name of the quantity in `Measures`
         if quantity == "score":
             field = "length_ratio" if self.measure == "length_ratio" else "bleu"
         return [
@@ -137,9 +138,9 @@ class Evidence:
     def sentences(self, quantity: Quantity) -> list[str]:
         """Return the encoded sentence statistics of the runs that have them.
 
-        They are the statistics of the cell's measure, with two exceptions. Detokenized BLEU uses
-        those of tokenized BLEU, because the ledger has no others. A length ratio uses those of any
-        tokenized BLEU, because all of them count the same words.
+        They are the statistics of the cell's measure, with two exceptions. For detokenized BLEU
+        they are those of tokenized BLEU, because the ledger has no others. For a length ratio they
+        are those of any tokenized BLEU, because all of these count the same words.
         """
         measure = self.measure.replace("detokenized", "tokenized")
         is_length = "length_ratio" in (quantity, self.measure)
@@ -153,7 +154,7 @@ class Evidence:
 
     @property
     def length_ratio(self) -> float | None:
-        """The mean length ratio of the runs; None unless the sentences of every run are known."""
+        """The mean length ratio of the runs; None unless the ledger has every run's sentences."""
         ratios = self.scores("length_ratio")
         if not ratios or len(ratios) < len(self.entries):
             return None
@@ -163,8 +164,8 @@ class Evidence:
 Weighted = Sequence[tuple[float, Evidence]]
 """Weights and cells whose weighted sum is tested.
 
-A weight is negative on the worse side of a comparison. If lower values of the measure are better,
-all weights change their sign.
+A cell on the worse side of a comparison has a negative weight. If lower values of the measure are
+better, all weights change their sign.
 """
 
 
@@ -187,9 +188,12 @@ def evidence(
         if settings.scale.stand_in:
             missing = "a printed value is of the paper's data"
     elif not scored:
-        missing = "not run" if stand_ins(settings.scale, row) else "no stand-in"
         if name.table not in settings.paper or settings.scale.why_left_out(row):
             missing = "left out at this scale"
+        elif stand_ins(settings.scale, row) is None:
+            missing = "no stand-in"
+        else:
+            missing = "not run"
     label = [name.table, row.group, repr(row.system)]
     if len(table.columns) > 1:
         label.append(column.name)
@@ -197,7 +201,7 @@ def evidence(
         address=address,
         label=" ".join(filter(None, label)),
         heading=column.name,
-        measure=row.measures.get(name.column, column.measure) or "",
+        measure=row.measure_in(column) or "",
         printed=printed_number(row, name.column),
         is_cited=is_cited,
         entries=tuple(scored),
@@ -213,7 +217,8 @@ TrainedAlike = tuple[object, ...]
 def trained_alike(entries: Iterable[LedgerEntry], measure: str) -> TrainedAlike | None:
     """Return the measure, the test set, the search and the recipe of a cell's runs.
 
-    Return None if the runs differ in them, or if one is an ensemble.
+    Return None if the runs differ in them, or if a run is an ensemble, has no score, or has no
+    recipe in the ledger.
     """
     found = set()
     for entry in entries:
@@ -223,22 +228,24 @@ def trained_alike(entries: Iterable[LedgerEntry], measure: str) -> TrainedAlike 
             return None
         run = entry.run
         recipe = json.dumps(trained["training"], sort_keys=True)
-        of = (run.task, run.testset, run.decoding, entry.lines, score.signature)
-        found.add((measure, *of, recipe))
+        scored_on = (run.task, run.testset, run.decoding, entry.lines, score.signature)
+        found.add((measure, *scored_on, recipe))
     return found.pop() if len(found) == 1 else None
 
 
 def pools(settings: Settings, entries: EntriesOfCells) -> dict[TrainedAlike, Pool]:
-    """Return the pooled variances of all cells whose networks were trained alike.
+    """Return the pooled variance of each set of networks that were trained alike.
 
-    They differ in their architecture alone. The network of several cells counts once.
+    The networks of a set differ only in their architecture. A network that several cells show
+    counts once.
     """
+    # What is alike -> the models of a network -> the scores of these models.
     networks = defaultdict[TrainedAlike, dict[object, list[float]]](dict)
     for address, runs in entries.items():
         table = settings.tables[address.table]
         row = table.rows[address.row]
         column = next(one for one in table.columns if one.key == address.column)
-        measure = row.measures.get(column.key, column.measure) or ""
+        measure = row.measure_in(column) or ""
         if alike := trained_alike(runs, measure):
             scores = {entry.models[0]: entry.scores[measure].score for entry in runs}
             networks[alike][frozenset(scores)] = list(scores.values())
@@ -252,10 +259,10 @@ def pools(settings: Settings, entries: EntriesOfCells) -> dict[TrainedAlike, Poo
 def equal_processors(runs: EntriesOfCells) -> EqualProcessors:
     """Return the processors that give the same numbers, for each processor and kind of training.
 
-    Two processors are equal if both have made some of the same trainings, and all these have the
-    same perplexity to the last digit. Only trainings of the same kind of network and precision
-    count. Such trainings are enough to decide, because a difference in rounding anywhere in a
-    training changes most digits of its perplexity.
+    Two processors are equal if there are trainings that both have made, and each of these has the
+    same perplexity on both, to the last digit. This is decided separately for each kind of network
+    and precision. Perplexities are enough to decide, because a difference in rounding anywhere in
+    a training changes most digits of its perplexity.
     """
     # Kernels -> processor -> fingerprint of a training -> its perplexity.
     perplexities: dict[Kernels, dict[str | None, dict[str, float]]] = {}
@@ -277,7 +284,7 @@ def equal_processors(runs: EntriesOfCells) -> EqualProcessors:
 
 
 def _kernels(entry: LedgerEntry) -> Kernels:
-    """Return the kind of network and the precision of a run, which decide what kernels it uses."""
+    """Return the kind of network and the precision of a run."""
     trained: Any = entry.inputs.get("trained", {})
     kind = trained.get("architecture", {}).get("kind")
     precision = trained.get("training", {}).get("precision")
@@ -293,9 +300,9 @@ def on_one_processor(
 
     A processor also has the runs that an equal processor has made. If several processors have the
     runs of all cells, one that has made runs here is preferred to one whose runs are all from a
-    published ledger. Among these, the one that the tables prefer is taken (`results.rank_of`). All
-    entries of the returned cells name this processor. If there is none, the cells are returned
-    unchanged.
+    published ledger, and then the one that the tables prefer (`results.rank_of`). All entries of
+    the returned cells name this processor. If no processor has the runs of all cells, the cells
+    are returned unchanged.
     """
     entries = [entry for cell in cells for entry in cell.entries]
     made_here = {entry.processor for entry in entries if entry.origin is None}
@@ -307,12 +314,11 @@ def on_one_processor(
             counts_in_tables.update(entry.processor for entry in entries_of_cell)
 
     def rank(processor: str | None) -> tuple[bool, int, int, str]:
-        return processor in made_here, *rank_of(
-            processor, counts_in_cells, counts_in_tables
-        )
+        counts = rank_of(processor, counts_in_cells, counts_in_tables)
+        return processor in made_here, *counts
 
     def processors_of(entry: LedgerEntry) -> set[str | None]:
-        """Return the processors that would give the numbers of an entry."""
+        """Return the processors that give the same numbers as the processor of an entry."""
         own = entry.processor
         return equal.get((_kernels(entry), own), {own})
 
@@ -322,8 +328,8 @@ def on_one_processor(
         for cell in cells:
             run_entries: dict[str, LedgerEntry] = {}
             for entry in cell.entries:
-                # A run may have entries of several equal processors. Any of them will do, because
-                # their numbers are equal.
+                # A run may have entries of several equal processors. The last one counts. Their
+                # scores are equal, but measured times may differ.
                 if processor in processors_of(entry):
                     run_entries[entry.run.run] = replace(entry, processor=processor)
             if len(run_entries) == len(cell.runs):
@@ -338,8 +344,8 @@ def why_incomparable(cells: Iterable[Evidence]) -> str | None:
 
     Perplexities are comparable within one task, because they depend on its vocabulary. Other scores
     are comparable if they have the same text, test set, number of lines and signature of the
-    metric. All runs must come from one processor, because the rounding of another one changes a
-    training. Runs whose processor is not recorded count as runs of one further processor.
+    metric. All runs must come from one processor, because another one rounds differently, which
+    changes a training. Runs without a recorded processor count as runs of one further processor.
     """
     kinds: dict[str, None] = {}
     processors: dict[str, None] = {}
@@ -362,8 +368,8 @@ def why_incomparable(cells: Iterable[Evidence]) -> str | None:
 def why_no_verdict(weighted: Weighted) -> str | None:
     """Return why there can be no verdict; None if there can be one.
 
-    There is none if both sides have the same runs, or if a side has too few runs. ``weighted`` must
-    not have cited cells, which have no runs.
+    There is no verdict if both sides have the same runs, or if a side has too few. ``weighted``
+    must not contain cited cells, which have no runs.
     """
     # Cells with the same runs and measure are one system: its weights are added up. If all sums
     # are zero, the two sides are the same.
@@ -382,19 +388,19 @@ def why_no_verdict(weighted: Weighted) -> str | None:
     for cell in cells:
         if cell.ensemble and _models_alone(cell.ensemble, cells) is None:
             return (
-                f"an ensemble is one run, and no {LEAST_RUNS_IN_WORDS} of its models alone are "
-                "compared with here"
+                "an ensemble is one run: its variance between runs is unknown, because no compared "
+                f"cell has {LEAST_RUNS_IN_WORDS} of its models alone"
             )
     return None
 
 
 def samples_of(weighted: Weighted, quantity: Quantity = "score") -> list[SampledRuns]:
-    """Return a sample for each set of models, with the weighted sum of its cells.
+    """Return a sample for each set of models: the weighted sum of the scores of its cells.
 
-    Cells of the same models, such as two decodings, are added up model by model. In a difference of
-    two such cells, the variance between models that their scores have in common cancels out.
+    Cells of the same models, such as two decodings, are added up model by model. In the difference
+    between two such cells, the variance between models that their scores share cancels out.
     """
-    # Cells are grouped if their runs have the same models in the same order. The entries of a cell
+    # Cells form a group if their runs have the same models in the same order. The entries of a cell
     # are sorted by run, so the scores of a group can be added up element by element.
     groups = defaultdict[object, list[tuple[float, Evidence]]](list)
     for weight, cell in weighted:
@@ -418,7 +424,8 @@ def samples_of(weighted: Weighted, quantity: Quantity = "score") -> list[Sampled
             single_scores = _models_alone(first_cell.ensemble, cells)
             if single_scores:
                 singles = [first_weight * score for score in single_scores]
-        # Scores of the same models, two searches say, vary less in their difference.
+        # A pooled variance is that of the scores of one cell. The difference between cells of the
+        # same models, such as two searches, varies less.
         is_pooled = len(group) == 1 and quantity == "score"
         samples.append(
             SampledRuns(
@@ -437,7 +444,7 @@ def _models_alone(
 ) -> list[float] | None:
     """Return the scores that single models of an ensemble have in one of the cells.
 
-    This is the first cell that has at least ``LEAST_RUNS`` of these models. If no cell has so many,
+    The first cell that has at least ``LEAST_RUNS`` of these models is used. If no cell has so many,
     return None.
     """
     for cell in cells:
@@ -455,7 +462,7 @@ def _models_alone(
     return None
 
 
-@cache  # the claims name many cells in several comparisons
+@cache  # claims name many cells several times
 def _measures(encoded: str, compute: Callable[[Statistics], Measures]) -> Measures:
     """Decode sentence statistics of the ledger and compute measures from them."""
     return compute(decode_statistics(encoded, f"the ledger's sentences {encoded[:40]}"))

@@ -21,7 +21,7 @@ _EXCEPTION = re.compile(r"^[A-Za-z_][\w.]*(?:Error|Exception|Interrupt)\b.*$")
 _LONGEST = 160  # characters of a reason, so that it fits into a table
 
 STOPPED = "stopped, rerun to resume"
-"""The text for a run that a signal, Ctrl-C or its time limit ended, which is not an error."""
+"""The reason for a run that a signal, Ctrl-C or its time limit ended, which is not an error."""
 
 
 def failures_of(
@@ -31,8 +31,8 @@ def failures_of(
 ) -> dict[str, str]:
     """Return why runs have no numbers: fingerprint of a run -> ``failed: REASON``, or STOPPED.
 
-    The reasons come from the logs of the runs. Runs that have not started, or are still running,
-    have no reason and are not in the result.
+    The reasons come from the logs of the runs. Runs that have not started or are still running are
+    not in the result.
     """
     failures = {}
     for cell in cells:
@@ -50,6 +50,7 @@ def failures_of(
             if not files:
                 # All models exist, so a later job has failed. Only the newest log counts.
                 logs_of_run = Path(f"{folder}/{record.run.run}")
+                # The name of the development set is not known here, so "*" matches any.
                 jobs = [*cell.jobs, *cell.tuning_jobs("*")]
                 files = [log for job in jobs for log in logs_of_run.glob(f"{job}.log")]
                 files = sorted(files, key=lambda log: log.stat().st_mtime)[-1:]
@@ -76,14 +77,14 @@ def reason_in(log: Path) -> str | None:
     # Each try of a job begins with a line that names its process. If such a line follows the last
     # traceback, the traceback belongs to an earlier try.
     if traced and ", process " not in raised:
-        # The message of an exception may have further lines, so the log may not end with its name.
+        # The message of an exception may have several lines, and only the first names it.
         for line in raised.splitlines():
             if _EXCEPTION.match(line):
                 last = line
     message = _MESSAGE.match(last)
     if message:
         reason = message[1]
-        # Messages of `errors.UnfinishedError` are printed without "error:", as group 2.
+        # Messages of `errors.UnfinishedError` are printed without "error:", so group 1 is None.
         if reason is None or reason.startswith("interrupted"):
             return STOPPED
     elif _EXCEPTION.match(last):

@@ -27,10 +27,11 @@ MOST_LINE_BYTES = 2 << 20
 
 _CLOSED = ConfigDict(extra="forbid", allow_inf_nan=False)
 
-# Characters that a text of a ledger must not have: those that control or reorder a line (Unicode
-# categories C, Zl and Zp), and those that a page would take for HTML or code.
+# Characters that a text of a ledger must not contain: those that control or reorder a line (Unicode
+# categories C, Zl and Zp), and those that a page could read as HTML or code.
 _REFUSED = r"\p{C}\p{Zl}\p{Zp}<>`\\"
-# The pattern also refuses "](", which the links and images of Markdown contain.
+# The pattern also refuses "](", which the links and images of Markdown contain. After "]" comes a
+# character other than "(", or the text ends.
 _PLAIN = rf"^(?:[^{_REFUSED}\]]|\]+[^{_REFUSED}\](])*\]*$"
 Plain = Annotated[str, Field(max_length=1000, pattern=_PLAIN)]
 Digest = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
@@ -80,10 +81,10 @@ class LedgerEntry:
 
     __pydantic_config__ = _CLOSED
 
-    fingerprint: Digest  # of the inputs, so that equal inputs have equal fingerprints
+    fingerprint: Digest  # the checksum of ``inputs`` (`fingerprint_of`)
     file: Plain  # path of the file, relative to the folder of the workflow's run
-    # The cells that showed the run when the line was written. They are for people who read the
-    # ledger; the program computes the cells of a run by `runs_by_cell`.
+    # The cells that showed the run when the line was written, for people who read the ledger. The
+    # program does not read them; it computes the cells of a run (`results.runs_by_cell`).
     table_cells: tuple[Plain, ...]
     run: RunNames
     scale: Plain  # the scale at which the run was made
@@ -121,7 +122,7 @@ class LedgerEntry:
 
     @property
     def models(self) -> tuple[str, ...]:
-        """A name for each model, made of its text, recipe and seed; an ensemble's are in order.
+        """A name for each model, in the order of an ensemble, made of text, recipe and seed.
 
         Checksums of model files cannot serve as names, because a repeated training may give a file
         with the same weights but other bytes.

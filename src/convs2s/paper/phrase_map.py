@@ -25,8 +25,8 @@ class PhraseState:
     meaning: int  # number of its meaning, from 0
     tokens: Sequence[str]  # the tokens that the model reads
     unknown: int  # number of words that the model does not know
-    x: float  # the first main component of the phrase's state
-    y: float  # the second one
+    x: float  # the first principal component of the phrase's state
+    y: float  # the second principal component
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class PhraseMap:
     explained: tuple[float, float]
     apart: float  # share of the variance between the meanings, in all dimensions
     states: Sequence[PhraseState]
-    p: float | None = None  # p-value of the share ``apart``; None in older files
+    p: float | None = None  # the p-value of ``apart``; None in older files
     # The share that is expected by chance; None in older files.
     chance: float | None = None
 
@@ -101,7 +101,7 @@ def _panel(shown: PhraseMap) -> Panel:
         if state.unknown:
             label += f" ({state.unknown} unknown)"
         row = {"phrase": label, "number": number, "x": state.x, "y": state.y}
-        # Whether the number is above (0) or below (1) the point.
+        # The number is above the point (0) or below it (1). Neighboring meanings alternate.
         rows.append({**row, "side": state.meaning % 2})
     first, second = (f"{100 * share:.0f}%" for share in shown.explained)
     return described(

@@ -33,8 +33,15 @@ def project_phrases(
 ) -> None:
     """Write a map of phrases by the final states of an LSTM's encoder, as JSON.
 
-    ``header`` has the task, model, run and scale, and the name of the phrases. For each phrase with
-    words that the model does not know, a warning is printed to standard error.
+    For each phrase with words that the model does not know, a warning is printed to standard error.
+
+    Args:
+        model: the model file.
+        phrases: the phrases, by their meanings.
+        header: the task, model, run and scale, and the name of the phrases.
+        stand_in: what stands in for the paper's data; None for the paper's data.
+        output: the file to write.
+        manifest: the manifest of the job.
 
     Raises:
         UserError: the model is not an LSTM.
@@ -76,7 +83,7 @@ def project_phrases(
 
 
 def pca(states: Array) -> tuple[Array, tuple[float, float]]:
-    """Project states (N, d) on their two main components.
+    """Project states (N, d) onto their first two principal components.
 
     Return the points (N, 2) and the share of the variance on each component. The sign of a
     component is chosen so that its largest weight is positive; without this choice it would depend
@@ -87,9 +94,10 @@ def pca(states: Array) -> tuple[Array, tuple[float, float]]:
     largest = np.abs(components).argmax(1)
     signs = np.sign(components[np.arange(len(components)), largest])
     points = centered @ (components * signs[:, None])[:2].T
-    # A component below this limit exists only by rounding: all states are on a line, or equal.
+    # A component below this limit is a rounding error: all states are on a line, or equal.
     points[:, sizes[:2] < _ROUNDING * sizes[0]] = 0.0
     variance = sizes**2
+    # If all states are equal, both shares are 0, not 0 / 0.
     shares = variance[:2] / max(variance.sum(), np.finfo(np.float64).tiny)
     return points, (float(shares[0]), float(shares[1]))
 
@@ -97,10 +105,10 @@ def pca(states: Array) -> tuple[Array, tuple[float, float]]:
 def chance_of_share(states: Array, meanings: Sequence[int]) -> tuple[float, float]:
     """Return the `share_between` that is expected by chance, and the p-value of the actual share.
 
-    This is a two-sided permutation test. The n-th phrases of all meanings differ only in the
+    This is a two-sided permutation test. The n-th phrases of all meanings differ only in their
     meaning, so a permutation swaps meanings only among the n-th states. Free permutations would
     count other differences between the phrases as chance. If there are more than 9,999
-    permutations, this number of random ones is drawn.
+    permutations, 9,999 random ones are drawn.
     """
     # For each meaning, the indices of its states.
     groups = [
@@ -124,8 +132,8 @@ def share_between(
 ) -> float:
     """Return the share of the states' variance between the meanings; 0 if all states are equal.
 
-    It is 1 if all phrases of a meaning have the same state. If the states do not depend on the
-    meaning, it is near (meanings - 1) / (states - 1).
+    The share is 1 if all phrases of a meaning have the same state. If the states do not depend on
+    the meaning, the share is near (meanings - 1) / (states - 1).
     """
     labels = np.array(meanings)
     centered = _centered(states)
@@ -139,7 +147,7 @@ def share_between(
 
 
 def _centered(states: Array) -> NDArray[np.float64]:
-    """Return the states minus their mean in float64; in float32 it depends on their order."""
+    """Return the states minus their mean in float64. In float32 it would depend on their order."""
     exact: NDArray[np.float64] = states.astype(np.float64)
     exact -= exact.mean(0)
     return exact

@@ -22,7 +22,7 @@ from convs2s.scoring.data_counts import Overlap
 
 @with_config(ConfigDict(extra="allow"))
 class _Numbers(TypedDict, total=False):
-    """The checked part of a file of numbers, without its scores; other keys are kept."""
+    """The checked part of a file of numbers, except for its scores; other keys are kept."""
 
     manifest: dict[str, Any]
     lines: int | None
@@ -46,8 +46,8 @@ def record_of(record: LedgerEntry, measure: str) -> LedgerEntry:
     path = Path(record.file)
     manifest = numbers.get("manifest", {})
     folders = [path.parent.with_name(member) for member in members(record.run.run)]
-    # The manifest of a training has only the checksums of its data, so those of the model files
-    # are added here.
+    # The manifest of a training has only the checksums of its data, below "identity". Those of the
+    # model files are added here.
     identity = manifest.get("identity") or {}
     checksums = dict(manifest.get("sha256") or identity.get("data") or {})
     weights = dict(manifest.get("weights") or {})
@@ -89,6 +89,7 @@ def _scores(content: Mapping[str, object], file: ScoreFile) -> dict[str, RunScor
         for key, value in content.items():
             keys = (*above, key)
             if isinstance(value, Mapping) and "score" in value:
+                # The scores of an extension's metrics are below the key "further".
                 other_name = key if above == ("further",) else ".".join(keys)
                 score = RunScore(float(value["score"]), value["signature"])
                 scores[names.get(keys, other_name)] = score
@@ -104,8 +105,8 @@ def _scores(content: Mapping[str, object], file: ScoreFile) -> dict[str, RunScor
 def _processors(folders: Sequence[Path], manifest: Mapping[str, object]) -> str | None:
     """Return the GPUs and processors that trained a file's models, and that computed the file.
 
-    Each machine is listed once; None if no manifest names one. ``folders`` are those of the models,
-    ``manifest`` is that of the file.
+    Each machine is listed once. Return None if no manifest names one. ``folders`` are those of the
+    models. ``manifest`` is that of the file.
     """
     records = filter(Path.is_file, [folder / "training.json" for folder in folders])
     trained = [read_record(record).get("manifest", {}) for record in records]
@@ -114,7 +115,7 @@ def _processors(folders: Sequence[Path], manifest: Mapping[str, object]) -> str 
         parts = [str(stated[key]) for key in ("gpu", "processor") if stated.get(key)]
         kind = ", ".join(parts)
         # A job that needs no GPU, or has no torch in its environment, names only the processor. If
-        # this is part of a known machine's name, the job counts as run on that machine.
+        # a machine that is already listed has this processor, the job is assumed to have run there.
         if kind and not any(kind in known for known in kinds):
             kinds.append(kind)
     return "; ".join(kinds) or None

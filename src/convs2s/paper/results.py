@@ -1,4 +1,4 @@
-"""The scores of cells: which entries of a ledger, or files of numbers, a cell shows."""
+"""The scores of cells, from the entries of a ledger or from files of numbers."""
 
 import statistics
 from collections import Counter
@@ -22,13 +22,13 @@ def results(
 ) -> list[Cell]:
     """Return the cells with the scores of their runs, from the entries with equal fingerprints.
 
-    If a run was made on several processors, its cell shows one of the entries. The first of these
-    rules that distinguishes two entries decides:
+    If a run was made on several processors, its cell shows one of the entries. Of two entries, the
+    first of these rules in which they differ chooses one:
 
     1. An entry that was made here is preferred to a published one.
     2. The processor with more entries of this cell is preferred.
     3. The processor with more entries of all cells is preferred.
-    4. The processor whose name comes last in alphabetical order is preferred.
+    4. The processor whose name comes later in alphabetical order is preferred.
 
     ``failures`` maps the fingerprint of a run to the reason why it has no numbers.
     """
@@ -104,7 +104,7 @@ def rank_of(
 ) -> tuple[int, int, str]:
     """Return the sort key of a processor; the processor with the highest key is preferred.
 
-    It has the number of the processor's entries in the cell, their number in all cells, and the
+    The key is the number of the processor's entries in the cell, their number in all cells, and the
     processor's name.
     """
     return in_cell[processor], in_all_cells[processor], processor or ""
@@ -113,10 +113,10 @@ def rank_of(
 def runs_by_cell(
     cells: Iterable[Cell], entries: Iterable[LedgerEntry]
 ) -> dict[CellAddress, list[LedgerEntry]]:
-    """Return the entries of each cell's runs that have its measure, from every processor.
+    """Return, for each cell, the entries of its runs that have its measure, of every processor.
 
-    An entry belongs to a run with the same fingerprint. Its names are replaced by those of the
-    cell's run, because the ledger's configuration may have other names for the same inputs.
+    An entry belongs to the run with the same fingerprint. It gets the names of the cell's run,
+    because the ledger's configuration may have other names for the same inputs.
     """
     by_fingerprint: dict[str, list[LedgerEntry]] = {}
     for entry in entries:
@@ -138,11 +138,11 @@ def entries_of(
     scores: Collection[str],
     published: str | None = None,
 ) -> list[LedgerEntry]:
-    """Return the entries of the cells' runs: those made here, by file, then the published ones.
+    """Return the entries of the cells' runs: those made here, sorted by file, then published ones.
 
     ``scores`` are the files of numbers that exist here. ``published`` is the path of a published
-    ledger. Its entry of a run counts if no entry with the same fingerprint and processor was made
-    here.
+    ledger. Its entry of a run is left out if an entry with the same fingerprint and processor was
+    made here.
 
     Raises:
         UserError: a file is damaged; the message names it.
@@ -155,7 +155,7 @@ def entries_of(
             names.setdefault(record.fingerprint, record.run)
             if record.file in scores:
                 available.setdefault(record.file, (record, cell.measure))
-    # Two files have the same key if two models of the configuration have the same recipe. They
+    # If two models of the configuration have the same recipe, two files have the same key. They
     # count as one run.
     made: dict[tuple[str, str | None], LedgerEntry] = {}
     for path in sorted(available):
@@ -163,6 +163,7 @@ def entries_of(
         entry = record_of(record, measure)
         made[entry.key] = entry
     entries = list(made.values())
+    # The option may be a URL, from which the file at ``published`` was downloaded.
     origin = settings.options.published or published
     for entry in read_ledger(Path(published)) if published else ():
         if entry.key not in made and entry.fingerprint in names:

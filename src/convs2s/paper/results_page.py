@@ -12,7 +12,8 @@ from convs2s.files.text import write_text
 from convs2s.paper import bleu_by_layers
 from convs2s.paper.cells import Cell, cells_of_tables
 from convs2s.paper.charts import Panel, save_figure
-from convs2s.paper.claims import judge, printed_claims
+from convs2s.paper.claim_tables import printed_claims
+from convs2s.paper.claims import judge
 from convs2s.paper.curves import TRAININGS, plateau_panels
 from convs2s.paper.ledger import LedgerEntry
 from convs2s.paper.results import results, runs_by_cell
@@ -21,7 +22,7 @@ from convs2s.paper.tables import for_readers, sheet
 from convs2s.paper.trends import trend_panels
 
 _TREND_WIDTH = 100  # pixels: the width of a panel
-# Panels in a row; each table or figure has two, the paper's and ours.
+# Panels in a row. Each table or figure has two: the paper's and ours.
 _PANELS_IN_ROW = 8
 
 _Cells = Mapping[str, Sequence[Cell]]  # name of a table or figure -> its cells
@@ -38,9 +39,9 @@ def write_results_page(
     """Write the page as Markdown, and a folder of the same name beside it.
 
     The page has headline values, plots, verdicts and the discussion. The folder has the plots,
-    tables.md with every table, and claims.md with every claim and test. ``ledger`` is the name of
-    the file that ``entries`` were read from. Entries whose inputs are not those of the
-    configuration are not shown. ``discussion`` is Markdown.
+    tables.md with every table, and claims.md with every claim and test. Entries whose inputs are
+    not in the configuration are not shown. ``ledger`` is the name of the file that ``entries`` were
+    read from. ``discussion`` is Markdown.
 
     Raises:
         UserError: the output's name does not end in .md, or the ledger has no run of the scale.
@@ -52,9 +53,10 @@ def write_results_page(
         )
     cells = cells_of_tables(settings)
     tables = {name: results(table, entries) for name, table in cells.items()}
-    shown = list(chain.from_iterable(cells.values()))
-    wanted = {record.fingerprint for cell in shown for record in cell.records}
-    runs = runs_by_cell(shown, entries)
+    every_cell = list(chain.from_iterable(cells.values()))
+    # The fingerprints of all runs that the tables need, and of those that the ledger has.
+    wanted = {record.fingerprint for cell in every_cell for record in cell.records}
+    runs = runs_by_cell(every_cell, entries)
     made = {entry.fingerprint for entry in chain.from_iterable(runs.values())}
     if not made:
         scale = settings.options.scale
@@ -64,18 +66,16 @@ def write_results_page(
     claims, tests = printed_claims(settings, judge(settings, runs))
     folder.mkdir(exist_ok=True)
     plots, plateaus = _draw(settings, tables, folder)
-    written = {
-        name: for_readers(sheet(settings, name, tables[name])) for name in tables
-    }
+    sheets = {name: for_readers(sheet(settings, name, tables[name])) for name in tables}
     short = []
     for name in ("table1", "table2"):
-        if name in written:
-            short.append(_with_value(written[name], "Metric", {"Notes"}))
+        if name in sheets:
+            # A row without a metric has no value of ours.
+            short.append(_with_value(sheets[name], "Metric", {"Notes"}))
     left_out = {"Claim", "Source", "Comparisons", "Tests"}
-    short.append(_with_value(claims, "Verdict", left_out))
-    without_verdict = len(claims.rows) - len(short[-1].rows)
-    # The claims are the last of the short tables.
-    *headlines, verdicts = _without_repetition(short)
+    short_claims = _with_value(claims, "Verdict", left_out)
+    without_verdict = len(claims.rows) - len(short_claims.rows)
+    *headlines, verdicts = _without_repetition([*short, short_claims])
     parts = [
         f"# Results at scale {settings.options.scale}\n",
         f"Made by `convs2s results` from `{ledger}` ([ledger.md](ledger.md)), which has "
@@ -88,8 +88,8 @@ def write_results_page(
         discussion,
     ]
     every_table = [f"# Every table at scale {settings.options.scale}\n"]
-    for printed in (*written.values(), *_costs(tables)):
-        # One level below the title of the page.
+    for printed in (*sheets.values(), *_costs(tables)):
+        # One more # puts the table one level below the title of the page.
         every_table.append(f"#{markdown(printed)}")
     write_text(output, "\n".join(filter(None, parts)))
     write_text(folder / "claims.md", f"{markdown(claims)}\n#{markdown(tests)}")
@@ -101,7 +101,7 @@ def _with_value(
     column: str,
     left_out: Set[str],
 ) -> Sheet:
-    """Return a table without the rows that have no value in a column, and without some columns."""
+    """Return a table without the rows that lack a value in ``column``, and without some columns."""
     no_values = ("", "not run", "not tested", "no verdict")
     return replace(
         table,
@@ -113,7 +113,7 @@ def _with_value(
 def _without_repetition(tables: Sequence[Sheet]) -> Iterator[str]:
     """Yield each table as Markdown, one level below the title of the page; "" if it has no rows.
 
-    A heading that several tables have is printed only with the first of them.
+    A heading line that several tables share is printed only with the first of them.
     """
     printed: set[str] = set()
     for table in tables:
@@ -149,7 +149,7 @@ def _costs(tables: _Cells) -> Iterator[Sheet]:
                 "Table or figure": name,
                 "Trainings": str(len(wanted)),
                 "With hours in the ledger": str(len(timed)),
-                # The order of the trainings, a set, does not change the result of fsum.
+                # The trainings are a set, in any order. fsum gives the same result in each.
                 "GPU- and thread-hours": f"{math.fsum(timed):.2f}",
             }
         )
@@ -163,8 +163,8 @@ def _draw(
 ) -> tuple[list[str], list[str]]:
     """Draw the trends, BLEU by layers, and the plateaus of validation perplexity into a folder.
 
-    Return Markdown that shows the trends and BLEU by layers, for the page itself, and Markdown that
-    shows the plateaus, for a page in the folder.
+    Return two lists of Markdown: one with the trends and BLEU by layers, for the page itself, and
+    one with the plateaus, for a page in the folder.
     """
     stand_in = settings.scale.stand_in
     panels: list[Panel] = []

@@ -1,10 +1,10 @@
 """The inputs of a run: the part of the configuration that its numbers depend on.
 
-They are known before anything has run. Their checksum (`ledger.fingerprint_of`) is the fingerprint
-that identifies a run in a ledger. The inputs cover everything that can change a number: the text
-and its preparation, the network and its recipe, the seed, the version of training, the decoding,
-the test set, and the known checksums of downloads. They do not include the names and descriptions
-of tasks and models, nor the machine.
+The inputs are known before anything has run. Their checksum (`ledger.fingerprint_of`) is the
+fingerprint that identifies a run in a ledger. The inputs contain everything that can change a
+number: the text and its preparation, the network and its recipe, the seed, the version of training,
+the decoding, the test set, and the known checksums of downloads. They do not contain the names and
+descriptions of tasks and models, or the machine.
 """
 
 from collections.abc import Iterable, Mapping
@@ -25,9 +25,10 @@ class RunInputs:
     """The inputs of the runs that a configuration describes."""
 
     def __init__(self, settings: Settings) -> None:
-        """Take the configuration with the paths that its files state.
+        """Take the configuration with the paths as its files state them.
 
-        A module may put its results into another folder, but this must not change the inputs.
+        A module of Snakemake may put its results into another folder, which must not change the
+        inputs.
         """
         self._settings = settings
         # Cached, because many runs share a training, a test set or a decoding.
@@ -63,8 +64,9 @@ class RunInputs:
                 run.decoding is not None
                 and self._settings.decodings[run.decoding].replace_unknown
             )
+            uses_dictionary = replaces and task.has_dictionary
             has_shortlist = self._settings.models[run.model].architecture.selection
-            if (replaces and task.has_dictionary) or has_shortlist:
+            if uses_dictionary or has_shortlist:
                 inputs["aligner"] = task.alignment.aligner
         if phrases is not None:
             inputs["phrases"] = self._settings.phrases[phrases].model_dump(mode="json")
@@ -75,7 +77,7 @@ class RunInputs:
         if numbers.startswith("rescored"):
             listed: Inputs = {"file": task.n_best.get(run.testset or "")}
             if own := self._settings.scale.n_best:
-                # A run of this project stands in for the other system, so its inputs count.
+                # The list of a run of this project stands in for that of another system.
                 names = RunNames(
                     run.task, own.model, own.run, run.testset, own.decoding
                 )
@@ -84,7 +86,7 @@ class RunInputs:
         return inputs
 
     def _inputs_of_training(self, task_name: str, model_name: str) -> Inputs:
-        """Return the inputs that all seeds of a training share: its text, its recipe, its version.
+        """Return what all seeds of a training share: text, recipe and version of training.
 
         For a released model, return its files.
         """
@@ -116,6 +118,7 @@ class RunInputs:
     def _inputs_of_test_set(self, task_name: str, testset: str) -> Inputs:
         """Return the files of a test set: its source, its target and any further references."""
         task = self._settings.tasks[task_name]
+        # Other sets, such as that for validation, have one reference.
         count = task.reference_count(testset) if testset in task.corpus.tests else 1
         pairs = [*task.file_pairs(testset)]
         for number in range(1, count):
@@ -123,7 +126,7 @@ class RunInputs:
         return {"pairs": pairs, **self._files(chain(*pairs))}
 
     def _inputs_of_decoding(self, task_name: str, name: str) -> Inputs:
-        """Return a decoding, with the set that its length penalty is tuned on, if it is tuned."""
+        """Return a decoding. If its length penalty is tuned, add the set that it is tuned on."""
         decoding = self._settings.decodings[name]
         tuned_on = self._settings.scale.development_set(
             self._settings.tasks[task_name], decoding

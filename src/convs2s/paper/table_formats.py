@@ -10,19 +10,19 @@ from tabulate import SEPARATING_LINE, tabulate
 
 from convs2s.scoring.reports.layout import text_templates
 
-_LETTERS = 69  # how many letters fit into a column of a paper
+_LETTERS = 69  # how many letters fit side by side into a column of a paper
 _NARROWEST = 14
-"""Letters: a column is at least this wide, or as wide as its longest word if that is shorter.
+"""A table's column is at least this many letters wide, or as wide as its longest word if shorter.
 
-So no word of this length or less is broken, even if the drawing is then wider than `_LETTERS`.
+So no word of at most this length is broken, even if the drawing is then wider than `_LETTERS`.
 """
 
 
 CellText = str | Mapping[str, str]
 """The content of a row in a column: one text, or a mapping with a text for each value of the row.
 
-A row has a value for each of the paper's columns, such as BLEU and perplexity. A key of the mapping
-is the name of such a column. `as_one_text` says how a mapping is printed.
+A row has a value for each of the paper's columns, such as BLEU and perplexity. The keys of the
+mapping are the names of these columns. `as_one_text` says how a mapping is printed.
 """
 
 
@@ -32,25 +32,24 @@ class Sheet:
 
     headings: Sequence[str]  # lines above the table, the title first
     rows: Sequence[Mapping[str, CellText]]  # column -> content
-    # The column that shows the numbers of a row's footnotes behind its text.
-    marked: str
+    marked: str  # the column in which the numbers of a row's footnotes follow the text
     footnotes: Mapping[str, str] = field(default_factory=dict)
     """Columns that are printed as footnotes -> the format string of the footnote."""
     joined: Mapping[str, str] = field(default_factory=dict)
     """Column -> the column that is printed in parentheses behind its text."""
-    left_out: Sequence[str] = ()  # columns, footnotes included, that only CSV keeps
+    left_out: Sequence[str] = ()  # columns and footnotes that only CSV has
     shared: Collection[str] = ()
     """Columns of ``footnotes`` whose text is printed once above the table if most rows have it.
 
-    Only the rows with another text then have a footnote for the column.
+    Then only rows with another text have a footnote for the column.
     """
 
     @cached_property
     def common(self) -> dict[str, dict[str, str]]:
         """The texts that most rows share: column -> name of a value -> text.
 
-        The columns are those of ``shared`` that are not left out. A text is shared if more than
-        half of the rows that have the value have this text; otherwise it is "".
+        The columns are those of ``shared`` that are not left out. A text is shared if it is that of
+        more than half of the rows that have the value. If there is no such text, it is "".
         """
         common: dict[str, dict[str, str]] = {}
         for column in set(self.shared).difference(self.left_out):
@@ -78,13 +77,11 @@ class Sheet:
     @property
     def filled(self) -> list[str]:
         """The columns that have a text in at least one row, in the order of the table."""
-        if not self.rows:
-            return []
-        columns = self.rows[0]
+        columns = self.rows[0] if self.rows else ()
         return [column for column in columns if any(row[column] for row in self.rows)]
 
     def printed(self) -> tuple[list[str], list[list[str]], list[str]]:
-        """Return the header of the printed table, its rows, and its footnotes by number.
+        """Return the header of the printed table, its rows, and its numbered footnotes.
 
         Columns without any text are left out. Rows with the same footnote share its number.
         """
@@ -101,6 +98,7 @@ class Sheet:
                     texts[column] += f" ({as_one_text(row[behind])})"
             row_numbers = []
             for note in self._notes_of(row):
+                # A new footnote gets the next number.
                 row_numbers.append(numbers.setdefault(note, len(numbers) + 1))
             if row_numbers:
                 texts[self.marked] += f" [{', '.join(map(str, sorted(row_numbers)))}]"
@@ -126,8 +124,8 @@ class Sheet:
 def as_one_text(content: CellText) -> str:
     """Return the content of a row in a column as one text.
 
-    Equal texts of all values are printed once. Otherwise each text follows the name of its value,
-    and empty texts are omitted.
+    If the texts of all values are equal, the text is printed once. Otherwise each text follows the
+    name of its value, and empty texts are omitted.
     """
     texts = _texts_by_value(content)
     if len(set(texts.values())) <= 1:
@@ -136,7 +134,7 @@ def as_one_text(content: CellText) -> str:
 
 
 def _texts_by_value(content: CellText) -> Mapping[str, str]:
-    """Return the text for each value by its name; the name is "" for a text of the whole row."""
+    """Return name of a value -> its text, with the name "" for a text of the whole row."""
     if isinstance(content, str):
         return {"": content} if content else {}
     return content
@@ -158,9 +156,10 @@ def markdown(sheet: Sheet) -> str:
 
 
 def latex(sheet: Sheet) -> str:
-    """Return the table as a LaTeX table environment that needs no package, footnotes below."""
+    """Return the table as a LaTeX table environment, with footnotes below. It needs no package."""
     header, rows, notes = sheet.printed()
     templates = text_templates("convs2s.paper")
+    # The template replaces the characters that LaTeX reads as commands.
     templates.filters["translate"] = lambda text, signs: text.translate(
         str.maketrans(signs)
     )
@@ -170,7 +169,7 @@ def latex(sheet: Sheet) -> str:
 
 
 def csv(sheet: Sheet) -> str:
-    """Return the table with all of its columns as comma-separated values with a header line."""
+    """Return the table as comma-separated values with a header line; no column is left out."""
     texts = pd.DataFrame(sheet.rows).map(as_one_text)
     return texts.to_csv(index=False, lineterminator="\n")
 
@@ -185,7 +184,7 @@ def svg(sheet: Sheet) -> str:
     widths = fitted(list(zip(header, *rows, strict=True)), _LETTERS)
     across = max(_letters_across(widths), _LETTERS)
     # The header is passed as a row, because tabulate pads the columns below a header argument.
-    ruled: list[object] = [header]
+    ruled: list[object] = [header]  # the rows, with a line between each two
     for row in rows:
         ruled += [SEPARATING_LINE, row]
     body = tabulate(
@@ -214,7 +213,7 @@ def fitted(columns: Sequence[Sequence[str]], letters: int) -> list[int]:
     """Return the width of each column, in letters, so that the table has at most ``letters``.
 
     The widest column is narrowed by one letter at a time. No column becomes narrower than its
-    longest word or `_NARROWEST`, whichever is less, so the table may remain wider than ``letters``.
+    longest word or `_NARROWEST`, whichever is less. So the table may remain wider than ``letters``.
     """
     widths = []
     minimum_widths = []

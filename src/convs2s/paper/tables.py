@@ -42,7 +42,7 @@ _LEFT_OUT_FOR_READERS = ("Model files", "Date", "Command", "Cost")
 """Columns for people who check a row or run it; the report and docs/results.md omit them."""
 
 _DIGITS_OF_CHECKSUM = 10
-# A group with more rows left out is described by their number, not their names.
+# If more rows of a group are left out, their number is printed instead of their names.
 _MOST_NAMED = 20
 
 
@@ -57,8 +57,7 @@ class TableValue:
     content: CellText
     origin: Literal["paper", "ours", "absent", "text"] = "text"
     number: float | None = None
-    # The cell behind a value of ours; None if the project has no such run.
-    cell: Cell | None = None
+    cell: Cell | None = None  # the cell of a value of ours, else None
 
     @property
     def text(self) -> str:
@@ -77,18 +76,16 @@ def table_rows(
     """Return the rows of the paper's table that the scale has, with our values beside the paper's.
 
     ``shown`` are the table's cells, with scores. A row starts with its group, if the table has
-    groups, and its system. Then it has these columns for each column NAME of the paper:
+    groups, and its system. Then follow these columns for each column NAME of the paper:
 
     - "NAME (paper)": the printed value.
     - "NAME (ours)": the mean over the runs ± their standard deviation. If the runs' signatures
-      differ, it is the score of each run; without any score, the reason.
+      differ, it is the score of each run. If there is no score, it is the reason.
     - "NAME (difference)": our mean minus the paper's value; empty on stand-in data.
     - "NAME (mean)" and "NAME (deviation)": the two numbers of "NAME (ours)" alone.
     - "NAME (each)": the score of each run.
 
-    The last columns are "Lines" (of the test set), "Scale", and those of `FOOTNOTES`: runs, test
-    set, metric with signature, processor, published ledger, first digits of the model files'
-    SHA-256, days, the command that makes the missing runs, its cost, and notes.
+    The last columns are "Lines" (of the test set), "Scale", and those of `FOOTNOTES`.
     """
     printed = settings.paper[name]
     rows = list[TableRow]()
@@ -99,13 +96,15 @@ def table_rows(
             if cell.address.row == number:
                 row_cells[cell.address.column] = cell
         values: dict[str, TableValue] = {}
-        # What ran: the task in place of the paper's text, and the device that was timed.
+        # A row names what was run: the task in place of the paper's text, and the device of a
+        # measured time.
         group = row.group or ""
         system = row.system
         tasks = dict[str, None]()
         for cell in row_cells.values():
             tasks[cell.task] = None
             if cell.measure in ("seconds_cpu", "seconds_cuda") and cell.entries:
+                # The signature begins with the name of the device.
                 device, _, _ = cell.signatures[0].partition(",")
                 system += f"; ours: {device}"
         if settings.scale.stand_in and printed.group_label == "Task" and tasks:
@@ -126,7 +125,7 @@ def sheet(
 ) -> Sheet:
     """Return a table as text, with the lines that are printed above it.
 
-    These lines are the title, what stands in for the paper's data, the scale and the source of the
+    These lines are the title, what stands in for the paper's data, the scale, the source of the
     printed values, the table's note, and the rows that the scale leaves out, with the reasons.
     """
     printed = settings.paper[name]
@@ -144,11 +143,13 @@ def sheet(
         for group, systems in groups.items():
             if len(systems) <= _MOST_NAMED:
                 listed = ", ".join(systems)
-                named.append(f"{group} {listed}" if group else listed)
+                named.append(f"{group} {listed}".lstrip())
             else:
                 counted = f"{len(systems)} rows"
                 named.append(f"{counted} of {group}" if group else counted)
-        headings.append(f"Left out at this scale, as {reason}: {'; '.join(named)}.")
+        headings.append(
+            f"Left out at this scale, because {reason}: {'; '.join(named)}."
+        )
     rows = []
     for values in table_rows(settings, name, shown):
         rows.append({heading: value.content for heading, value in values.items()})
@@ -174,7 +175,7 @@ def headings_of(
     title: str,
     note: str,
 ) -> list[str]:
-    """Return the lines above a table: its title, any stand-in data, and the scale with a note."""
+    """Return the lines above a table: title, stand-in data if any, and the scale with a note."""
     headings = [title]
     if settings.scale.stand_in:
         headings.append(f"STAND-IN DATA: {settings.scale.stand_in}")
@@ -188,7 +189,7 @@ def scale_name(settings: Settings) -> str:
 
 
 def for_readers(printed: Sheet) -> Sheet:
-    """Return a table without the columns for people who check its rows or run them."""
+    """Return a table without the columns for people who check a row or run it."""
     return replace(printed, left_out=[*printed.left_out, *_LEFT_OUT_FOR_READERS])
 
 
@@ -242,7 +243,7 @@ def _values(
     if any(entry.origin for entry in cell.entries.values()):
         text += f" {_PUBLISHED_MARK}"
     values[f"{name} (ours)"] = TableValue(text, "ours", cell.mean, cell)
-    # On stand-in data, both values are scores of different texts: their difference means nothing.
+    # On stand-in data, the values are scores of different texts, so no difference is stated.
     compared = None if settings.scale.stand_in else printed
     if cell.mean is not None and compared is not None:
         difference = cell.mean - compared
@@ -269,24 +270,24 @@ def _why_absent(
     row_cells: Mapping[str, Cell],
 ) -> str:
     """Return why a row has no value of ours in a column; "" if none is expected there."""
-    cell = row_cells.get(column.key)
     if row.kind == "cited":
         return ""
+    cell = row_cells.get(column.key)
     if cell is not None:
         if cell.failures:
             return next(iter(cell.failures.values()))
-        # Scores in other columns show that the training was run, so its time was not recorded.
-        is_recorded_in_training = cell.measure in ("training_hours", "training_speed")
+        # Scores in other columns show that the model was trained, but its time was not recorded.
+        is_time_of_training = cell.measure in ("training_hours", "training_speed")
         has_other_scores = any(other.entries for other in row_cells.values())
-        if is_recorded_in_training and has_other_scores:
+        if is_time_of_training and has_other_scores:
             return "not recorded"
         return "not run"
     if row.task is None:
         return "not run"
     if stand_ins(settings.scale, row) is None:
         return "no stand-in"
-    measure = row.measures.get(column.key, column.measure)
-    is_expected = measure is not None or column.key in row.paper
+    # A value of ours is expected if a measure or a printed value is stated.
+    is_expected = row.measure_in(column) is not None or column.key in row.paper
     return "not measured" if is_expected else ""
 
 
@@ -308,10 +309,8 @@ def _provenance(
             for heading, text in _provenance_of(cell).items():
                 if text:
                     texts.setdefault(heading, {})[column.name] = text
-    for source, values in (
-        ("arXiv v1", row.v1),
-        ("the paper's best run", row.best_run),
-    ):
+    further_values = {"arXiv v1": row.v1, "the paper's best run": row.best_run}
+    for source, values in further_values.items():
         for column in columns:
             if column.key in values:
                 value = _number(values[column.key], column.digits)
@@ -329,9 +328,9 @@ def _provenance(
 
 
 def _provenance_of(cell: Cell) -> dict[str, str]:
-    """Return the origin of a cell's value: heading -> text, "" for what does not apply.
+    """Return the origin of a cell's value: heading -> text, "" if the heading does not apply.
 
-    The result is empty for a cell without scores, which has the reason in place of its value.
+    The result is empty for a cell without scores.
     """
     entries = cell.entries.values()
     if not entries:
@@ -343,7 +342,7 @@ def _provenance_of(cell: Cell) -> dict[str, str]:
     notes = [f"{run} {why}" for run, why in cell.failures.items()]
     lines = None
     for entry in entries:
-        # Both scores of an n-best list depend only on the list, not on the model that rescores it.
+        # These two scores depend on an n-best list alone, not on the model that rescores it.
         if cell.measure not in ("bleu_of_list", "bleu_oracle"):
             for path, digest in entry.sha256.items():
                 if path.endswith(".safetensors"):
@@ -360,7 +359,7 @@ def _provenance_of(cell: Cell) -> dict[str, str]:
         counted = "" if lines is None else f" ({lines:,} lines)"
         n_best = f", list of {cell.n_best}" if cell.n_best else ""
         test_set = f"{cell.task} {cell.testset}{counted}{n_best}"
-    # An ensemble is a single run: its name is printed, not "1 of 1".
+    # For an ensemble, which is a single run, its name is printed and not "1 of 1".
     first_run = cell.records[0].run.run
     is_ensemble = first_run.startswith("ensemble")
     first_day = min(days)
@@ -384,7 +383,7 @@ def _command(row_cells: Iterable[Cell], scale: str) -> str:
     Paths that differ only in the seed are written as one with braces, such as ``seed{1,2}``, which
     the shell expands.
     """
-    # Path before and after the seed -> seeds.
+    # The parts of a path before and after the number of the seed -> these numbers.
     seeds_of: dict[tuple[str, str], dict[str, None]] = {}
     for cell in row_cells:
         for record in cell.missing:
@@ -401,11 +400,11 @@ def _command(row_cells: Iterable[Cell], scale: str) -> str:
 
 
 def _cost(settings: Settings, row_cells: Collection[Cell]) -> str:
-    """Return a text with the number and the hours of the trainings that a row's missing runs need.
+    """Return the number and the hours of the trainings that a row's missing runs need, as a text.
 
     The hours are those of the papers (config/costs.yaml). A training is left out if any number of
-    the row was computed from it here, because its model then exists. A number from the published
-    ledger does not count, because the ledger has no models.
+    the row was computed from its model here, because the model then exists. Numbers from the
+    published ledger do not count, because the ledger has no models.
     """
     trained: set[tuple[str, str, str]] = set()  # task, model, run
     wanted: set[tuple[str, str, str]] = set()

@@ -1,4 +1,4 @@
-"""A training behind the tables: its history and its record, its speed and its hours."""
+"""A training whose model gave scores of the tables: its history, record, speed and hours."""
 
 import statistics
 from collections.abc import Callable, Mapping
@@ -64,7 +64,7 @@ class Training:
 
     @property
     def seconds(self) -> float | None:
-        """The time of all updates, over all attempts; None if no epoch has a recorded speed."""
+        """The time of all updates in all attempts; None if no epoch has a recorded speed."""
         timed = [epoch for epoch in self.epochs if epoch.tokens_per_second]
         if not timed:
             return None
@@ -75,8 +75,8 @@ class Training:
         """The hours of all epochs that have a recorded speed and machine; None if there are none.
 
         They are the time of the epochs' updates, multiplied by the number of GPUs, or by the number
-        of CPU threads if an epoch ran without a GPU. Without training.json, which is missing until
-        the training ends, there are none.
+        of CPU threads if an epoch ran without a GPU. Until the training ends, training.json is
+        missing, and the hours are None.
         """
         if not self.summary:
             return None
@@ -101,7 +101,7 @@ def read_training(
 ) -> Training:
     """Read the history and the record of a training.
 
-    A file for which ``exists`` returns False is not read; its part of the training is then empty.
+    A file for which ``exists`` returns False is not read, and its part of the training is empty.
 
     Raises:
         UserError: a file is damaged.
@@ -123,15 +123,15 @@ def measure_training_speed(
     """Write the speed of a training, and its hours.
 
     The speed is in target tokens per second (section 5.5). It is the median over the epochs, so
-    that an epoch in which the machine was busy with other work does not change it. If several
-    machines trained, the speed is that of the last one.
+    that an epoch in which the machine was busy with other work does not change it. If the training
+    ran on several machines, the speed is that on the last one.
 
     The hours are the time of all updates at the median rate of their machine, multiplied by the
-    number of GPUs, or by the CPU threads without a GPU. If the training ran both on CPUs and on
-    GPUs, only the hours on the kind of the last machine count. `Training.hours` differs: it is the
-    time that the updates really took, on machines of both kinds.
+    number of GPUs, or by the number of CPU threads if there was no GPU. If the training ran both on
+    CPUs and on GPUs, only the hours on the kind of the last machine count. `Training.hours`
+    differs: it is the time that the updates really took, on machines of both kinds.
 
-    ``training`` is training.json; its manifest names the machine of epochs that do not name one.
+    ``training`` is training.json. Its manifest names the machine of epochs that do not name one.
 
     Raises:
         UserError: the history has no finished epoch, or a file is damaged.
@@ -156,7 +156,8 @@ def measure_training_speed(
             )
             machines.setdefault(name, machine)
             epochs_on.setdefault(name, []).append(epoch)
-        last_name = name  # the machine of the last epoch
+        # The loop has ended with the machine of the last epoch.
+        last_name = name
         last_has_gpu = "gpu" in machine
     hours = 0.0
     rates: dict[str, float] = {}
@@ -175,7 +176,7 @@ def measure_training_speed(
 
 
 def _devices(machine: TrainingMachine) -> int:
-    """Return the number of devices whose hours count: the GPUs, or without a GPU the threads."""
+    """Return the number of devices whose hours count: GPUs, or CPU threads if there is no GPU."""
     if "gpu" in machine:
         return machine["workers"]  # each worker has one GPU
     return machine["workers"] * machine["threads"]

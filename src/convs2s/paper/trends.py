@@ -9,7 +9,7 @@ from convs2s.paper.cells import Cell
 from convs2s.paper.charts import Panel, Point, described, padded
 
 _LEAST_ROWS = 2  # minimum number of rows with a value: a single value has no trend
-# An axis is logarithmic if its highest value is more than this times its lowest.
+# An axis is logarithmic if its highest value is more than this many times its lowest.
 _WIDE = 10
 _OF_ROW = 17  # pixels: the height of a row in a large panel
 _HEAD = 13  # characters that are kept at the start of a long name
@@ -28,8 +28,9 @@ def trend_panels(
 ) -> list[list[Panel]]:
     """Return panels with the values of a table or figure, the paper's and ours, for each column.
 
-    A column has no panels if fewer than two rows have a value of ours. Otherwise it has a panel of
-    the paper's values, if there are any, and a panel of ours, with the rows from top to bottom.
+    A column has no panels if fewer than `_LEAST_ROWS` rows have a value of ours. Otherwise it has a
+    panel of the paper's values, if there are any, and a panel of ours. The rows are from top to
+    bottom.
 
     Small panels are for one column only: the first in which at least two rows have both values.
     They show these rows from left to right, without names.
@@ -59,7 +60,7 @@ def _sides(
 ) -> _Sides:
     """Return the values of a column in the rows that we measure: the paper's, and ours.
 
-    With ``only_both``, rows without one of the values are omitted. "low" and "high" are one
+    With ``only_both``, rows that lack one of the two values are omitted. "low" and "high" are one
     standard deviation over seeds below and above the value.
     """
     sides: dict[str, list[Point]] = {"paper": [], "ours": []}
@@ -102,11 +103,10 @@ def _panels(
     """Return a panel for each side with values; both have the same rows and colors.
 
     Both panels have the same axis of values. On stand-in data each has its own, because only the
-    shapes of the trends can be compared there. ``is_first`` says that no column of the table
-    has panels yet. The first large panel of a table has the legend of its groups, if there are
-    several.
+    shapes of the trends can be compared there. ``is_first`` says that no earlier column of the
+    table has panels. If the table has several groups, its first large panel has their legend.
     """
-    both = [*sides["paper"], *sides["ours"]]
+    both = [*sides["paper"], *sides["ours"]]  # the points of both sides
     groups = list(dict.fromkeys(point["group"] for point in both))
     places = sorted({point["place"] for point in both})
     names = {f"{point['place']:g}": _shortened(point["row"]) for point in both}
@@ -118,14 +118,13 @@ def _panels(
         lowest = min(point["low"] for point in on_axis)
         highest = max(point["high"] for point in on_axis)
         is_log = lowest > 0 and highest > _WIDE * lowest
-        title = f"{column.name.partition(' (')[0]}, {side}"
+        title = f"{column.name.partition(' (')[0]}, {side}"  # without the unit
         if is_small:
             title = f"{side}: {column.name.removeprefix('Validation ')}"
         legend = None
-        is_first_panel = is_first and not panels
-        if is_first_panel and not is_small and len(groups) > 1:
+        if is_first and not panels and not is_small and len(groups) > 1:
             legend = {"title": table.group_label, "columns": 1}
-        panel = described(
+        panels_of_sizes = described(
             "trends",
             title=title,
             points=points,
@@ -138,13 +137,14 @@ def _panels(
             places=places,
             height=_OF_ROW * len(places),
             has_names=not panels,
+            # A Vega expression: the name of the row at a place of the axis.
             name=f"{json.dumps(names)}[datum.value]",
         )
-        panels.append(panel["small" if is_small else "rows"])
+        panels.append(panels_of_sizes["small" if is_small else "rows"])
     return panels
 
 
 def _shortened(name: str) -> str:
-    """Return a name, with the middle of a long one replaced by an ellipsis."""
+    """Return a name; if it is long, an ellipsis replaces its middle."""
     is_long = len(name) > _HEAD + _TAIL
     return f"{name[:_HEAD]}…{name[-_TAIL:]}" if is_long else name

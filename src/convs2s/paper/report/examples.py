@@ -26,7 +26,7 @@ class ShownWord:
     text: str
     # The source word that the replacement was chosen for.
     source_word: str | None = None
-    by: str | None = None  # "dictionary" or "copied"
+    by: str | None = None  # how the word was replaced: "dictionary" or "copied"
 
 
 def examples(
@@ -34,8 +34,7 @@ def examples(
 ) -> list[dict[str, object]]:
     """Return examples from each file of translations that entries were computed from.
 
-    Only files in ``present`` are read. For each file of translations the result has a dictionary
-    with the keys of the report's template:
+    Only files in ``present`` are read. The examples from a file are a dictionary with these keys:
 
     - ``run``: the names of the run, from the first entry that was computed from the file.
     - ``shown``: the lines that `shown_lines` chooses, each with its words and its reference.
@@ -73,9 +72,9 @@ def shown_lines(system: Sequence[DecodedLine], replaced: Sequence[int]) -> list[
     """Return the indices of the lines that the report shows, in rising order.
 
     They are `_SPREAD` lines at equal distances, the line with the longest source, and up to
-    `_REPLACED` further lines of ``replaced``, the indices of lines with a replaced word. Sutskever
-    et al. (2014, table 3) show long sentences, because their encoder has to store a whole sentence
-    in a vector of fixed size.
+    `_REPLACED` further lines of ``replaced``, the indices of lines with a replaced word. The
+    longest is included because Sutskever et al. (2014, table 3) show long sentences: their encoder
+    has to store a whole sentence in a vector of fixed size.
     """
     lengths = [len(line.source.split()) for line in system]
     longest = lengths.index(max(lengths))

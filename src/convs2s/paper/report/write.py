@@ -1,4 +1,4 @@
-"""The report: the results of a run of the papers, in one HTML file that loads no other file."""
+"""The report: all results of a scale, in one HTML file that loads no other file."""
 
 import base64
 from collections import Counter
@@ -12,19 +12,18 @@ from typing import get_args
 import vl_convert
 
 from convs2s.config.settings import Settings
-from convs2s.files.text import read_checked, write_text
+from convs2s.files.text import write_text
 from convs2s.pages.render import asset, render_page
 from convs2s.paper.attention_maps import attention_maps, read_example, spread_note
 from convs2s.paper.bleu_by_layers import depths, layer_panels
 from convs2s.paper.cells import Cell
 from convs2s.paper.charts import VEGA_LITE, Panel, as_spec
-from convs2s.paper.claims import (
-    JudgedClaim,
-    JudgedClaims,
-    Verdict,
+from convs2s.paper.claim_tables import (
     printed_claims,
+    read_claims,
     rows_of_findings,
 )
+from convs2s.paper.claims import Verdict
 from convs2s.paper.curves import TRAININGS, learning_curves, plateau_panels
 from convs2s.paper.ledger import LedgerEntry, read_ledger
 from convs2s.paper.report.examples import examples
@@ -35,16 +34,13 @@ from convs2s.paper.trained import Hours, Training, read_training
 from convs2s.paper.trends import trend_panels
 
 _IN_SUMMARY = ("Claim", "Says", "Source", "Verdict of the claim")
-"""Columns that the summary line of a claim shows, so that the table of its tests omits them."""
+"""Columns that the table of a claim's tests omits, because the claim's summary line shows them."""
 
 _MOST_LINES = 15
-"""Maximum number of lines of a table or list that is shown open.
+"""A table or list with more lines is collapsed, and so are the charts of the table's trends."""
 
-A longer one is folded into a summary; a folded table takes its charts with it.
-"""
-
-# The variables that report.html.j2 uses for one part of the page.
 PagePart = dict[str, object]
+"""The variables that report.html.j2 uses for one part of the page."""
 
 _MACHINE = ("processor", "gpu", "system", "threads", "python", "convs2s", "revision")
 """Keys of a training's manifest that the section on the environment shows."""
@@ -63,10 +59,14 @@ def write_report(
 ) -> None:
     """Write the report as one HTML file, with links to logs relative to the file.
 
-    ``cells`` has the cells of each table that the workflow measures. For ``failures`` see
-    `results`. ``inputs`` are the files that exist and may be read. The ledger, the claims and the
-    figures lie in the folder of the output. Histories, training.json, attention maps, translations
-    and references lie elsewhere.
+    Args:
+        settings: the configuration.
+        cells: name of each table or figure -> the cells that the workflow measures.
+        failures: fingerprint of a run -> the reason why it has no numbers.
+        inputs: the files that exist and may be read. The ledger, the claims and the figures are in
+            the folder of the output. Histories, training.json, attention maps, translations and
+            references are elsewhere.
+        output: the file to write.
 
     Raises:
         UserError: an input is damaged.
@@ -82,8 +82,7 @@ def write_report(
         part = _exhibit(settings, name, shown, trained)
         if printed.example_source:
             part["attention"] = maps
-        # A figure without interactive charts shows the SVG file that another job has drawn. It is
-        # embedded as a data: URL.
+        # A figure without interactive charts embeds the SVG file that another job has drawn.
         picture = in_folder.get(f"{name}.svg")
         if picture and not printed.is_by_layers and not part["attention"]:
             encoded = base64.b64encode(picture.read_bytes()).decode("ascii")
@@ -116,9 +115,10 @@ def write_report(
 
 
 def _page(content: Mapping[str, object]) -> str:
-    """Return the page with its scripts and styles.
+    """Return the page with its programs and styles.
 
-    DataTables and jQuery come from the package itables, Vega from vl-convert.
+    DataTables and jQuery come from the package itables, Vega from vl-convert. The page runs each
+    program as a module, so a program sees the names of another one only if they are on `window`.
     """
     tables = files("itables").joinpath("html")
     return render_page(
@@ -127,9 +127,11 @@ def _page(content: Mapping[str, object]) -> str:
         programs=[
             # DataTables comes first: it defines jQuery's `$`, and report.js uses both.
             tables.joinpath("dt_bundle.js").read_text("utf-8"),
+            # This puts vegaEmbed on `window`, for report.js.
             vl_convert.javascript_bundle(
                 "window.vegaEmbed = vegaEmbed;", vl_version=VEGA_LITE
             ),
+            # One program, because the second file calls a function of the first.
             asset("attention_view.js") + asset("attention.js"),
             asset("report.js"),
         ],
@@ -171,9 +173,9 @@ def _models(recorded: Iterable[Training]) -> list[PagePart]:
 
 
 def _claims(settings: Settings, path: Path) -> list[PagePart]:
-    """Return a part for each claim: its summary line, and the header and rows of its tests.
+    """Return a part for each claim: its summary line, and the table of its tests.
 
-    A claim that was not tested has no rows.
+    The table of a claim without tests has no rows.
     """
     claims = read_claims(path)
     summary, _ = printed_claims(settings, claims)
@@ -195,13 +197,14 @@ def _exhibit(
 ) -> PagePart:
     """Return the part of a table or figure: the papers' values beside ours, and charts of them.
 
-    ``shown`` are its cells with scores, ``trained`` all trainings behind the ledger. "picture" and
-    "attention" are left empty.
+    ``shown`` are the exhibit's cells with scores. ``trained`` are all trainings behind the ledger.
+    `write_report` fills "picture" and "attention", which are empty here.
     """
     printed = settings.paper[name]
     rows = table_rows(settings, name, shown)
     written = for_readers(sheet(settings, name, shown))
     header, texts, notes = written.printed()
+    # The page states the scale once, for all tables.
     filled = [heading for heading in written.filled if heading != "Scale"]
     charts: list[list[Panel]] = []
     trends: list[list[Panel]] = []
@@ -216,17 +219,17 @@ def _exhibit(
             title = f"Validation perplexity, {panel['title']}"
             charts.append([{**panel, "title": title}])
     used = {names for cell in shown for names in cell.trained}
+    # The page has the title as a heading, and states the stand-in data itself.
+    above = [line for line in written.above[1:] if not line.startswith("STAND-IN")]
     return {
         "name": name,
         "printed": printed,
-        "above": [
-            line for line in written.above[1:] if not line.startswith("STAND-IN")
-        ],
-        # The printed texts have the numbers of footnotes; the rows have numbers for sorting.
+        "above": above,
+        # The texts are what the table shows. The rows have the numbers by which it is sorted.
         "table": {"header": header, "rows": rows, "texts": texts, "notes": notes},
         "every": {"header": filled, "rows": rows},
         "origins": [value.origin for row in rows for value in row.values()],
-        "trend": trend_panels(settings, name, shown, is_small=True),
+        "small_trends": trend_panels(settings, name, shown, is_small=True),
         "trends": trends,
         "charts": charts,
         "picture": None,
@@ -243,8 +246,9 @@ def trainings(entries: Iterable[LedgerEntry], present: Collection[Path]) -> Trai
     folders: dict[tuple[str, str, str], Path] = {}
     # Entries that were made here come last, so that their folder replaces a published entry's.
     for entry in sorted(entries, key=lambda entry: entry.origin is None):
-        for training in entry.trainings:
-            folders[training] = Path(entry.file).parent.with_name(training[-1])
+        for task, model, run in entry.trainings:
+            # The folders of all runs of a model are side by side.
+            folders[task, model, run] = Path(entry.file).parent.with_name(run)
     is_present = present.__contains__
     trained = {}
     for names, folder in sorted(folders.items()):
@@ -257,12 +261,12 @@ class TimeOfTrainings:
     """The number and the hours of trainings, each counted once."""
 
     trainings: int
-    untimed: int  # trainings without recorded hours here
-    hours: Hours  # the sum over the others
+    untimed: int  # the number of trainings without recorded hours here
+    hours: Hours  # the sum over all other trainings
 
 
 def cost_of(trained: Iterable[Training]) -> TimeOfTrainings:
-    """Return the number and the hours of trainings, each counted once."""
+    """Return the number and the hours of trainings. A training that comes twice counts once."""
     distinct = {run.anchor: run for run in trained}.values()
     timed = [run.hours for run in distinct if run.hours is not None]
     return TimeOfTrainings(
@@ -273,7 +277,7 @@ def cost_of(trained: Iterable[Training]) -> TimeOfTrainings:
 def environment(trained: Iterable[Training]) -> Mapping[str, Mapping[str, int]]:
     """Return the environments of trainings: key of the manifest -> value -> number of trainings.
 
-    Beside the keys of `_MACHINE`, each package is a key, with its version as the value.
+    The keys are those of `_MACHINE`, and the names of packages, whose values are their versions.
     """
     counts: dict[str, Counter[str]] = {}
     for run in trained:
@@ -283,13 +287,3 @@ def environment(trained: Iterable[Training]) -> Mapping[str, Mapping[str, int]]:
             if value:
                 counts.setdefault(key, Counter())[str(value)] += 1
     return counts
-
-
-def read_claims(path: Path) -> list[JudgedClaim]:
-    """Return the claims with their verdicts.
-
-    Raises:
-        UserError: the JSON file is not a list of claims.
-    """
-    problem = "not a list of claims; delete the file and make it again"
-    return read_checked(path, JudgedClaims, problem).claims
