@@ -1,10 +1,11 @@
 """System calls that fail, kills and power cuts, at drawn moments of every command that writes.
 
 A trial lets one call of a command return an error (a full disk or quota, a broken disk, one that
-became read-only, too many open files, a server that is gone), or kills the command when it enters the call. In a power cut, files also
-lose what was written to them after they were last synced; names are kept in their order, as a
-journal keeps them. What has its final name must then be whole, or what it was before. The same
-command, run again, must end with the bytes of a run that nothing disturbed.
+became read-only, too many open files, a server that is gone), or kills the command when it enters
+the call. In a power cut, files also lose what was written to them after they were last synced;
+names are kept in their order, as a journal keeps them. What has its final name must then be whole,
+or what it was before. The same command, run again, must end with the bytes of a run that nothing
+disturbed.
 """
 
 import json
