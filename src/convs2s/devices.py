@@ -1,7 +1,6 @@
-"""Choose the device, hold GPUs that no other job on this machine uses, and tune memory.
+"""Choose the device, lock GPUs that no other job on this machine uses, and keep or return memory.
 
-This module is outside of the subpackages because training, decoding, the API and the commands all
-use it.
+This module is not in a subpackage, because training, decoding, the API and the commands all use it.
 """
 
 import ctypes
@@ -46,23 +45,29 @@ M_TRIM_THRESHOLD = -1
 M_MMAP_THRESHOLD = -3
 
 _MMAP_THRESHOLD = 1 << 30
-"""Bytes from which on an allocation is returned to the system when it is freed."""
+"""Number of bytes from which glibc returns an allocation to the system when it is freed."""
 
 _OLD_MMAP_THRESHOLD = 1 << 25
-"""The largest such number of bytes that glibc before 2.35 accepts."""
+"""The largest value of this threshold that glibc before 2.35 accepts."""
 
 
 def pick_device(name: str, workers: int = 1) -> str:
-    """Return ``cpu`` or ``cuda``: the device that ``auto``, ``cpu`` or ``cuda`` means here.
+    """Return the device, ``cpu`` or ``cuda``, that ``auto``, ``cpu`` or ``cuda`` means here.
 
-    ``workers`` is the number of workers on all machines. If the device is a GPU, this also makes
-    torch multiply float32 matrices in TF32 from now on, which rounds the factors to 10 bits and is
-    several times as fast.
+    ``auto`` means a GPU if torch can use one, and otherwise the CPU. But a job that was granted
+    GPUs, or that has several workers, expects GPUs: it computes on the CPU only if ``name`` is
+    ``cpu``.
+
+    If the device is a GPU, torch multiplies float32 matrices in TF32 from now on, which rounds the
+    factors to 10 bits and is several times as fast.
+
+    Args:
+        name: ``auto``, ``cpu`` or ``cuda``, as in the settings.
+        workers: number of workers of this job on all machines together.
 
     Raises:
-        UserError: torch has no code for the GPU of this machine, or it can use no GPU and ``name``
-            is ``cuda``, or ``auto`` in a job that was granted GPUs or with several workers. Such a
-            job computes on the CPU only if ``name`` is ``cpu``.
+        UserError: torch has no code for the GPU of this machine, or it can use no GPU although
+            ``name`` or the job asks for one.
     """
     if name == "cpu":
         return "cpu"
@@ -70,26 +75,24 @@ def pick_device(name: str, workers: int = 1) -> str:
         check_architecture()
         torch.set_float32_matmul_precision("high")
         return "cuda"
-    request = f"device {name}"
-    need = gpus_granted()
-    if not need and workers > 1:
-        need = f"{workers} workers"
-    if need:
-        request += f" for {need}"
-    if need or name == "cuda":
-        raise UserError(
-            f"{request}: torch can use no GPU: {why_no_gpu()}; or set device to cpu"
-        )
-    return "cpu"
+    needed_for = gpus_granted()
+    if not needed_for and workers > 1:
+        needed_for = f"{workers} workers"
+    if name == "auto" and not needed_for:
+        return "cpu"
+    request = f"device {name} for {needed_for}" if needed_for else f"device {name}"
+    raise UserError(
+        f"{request}: torch can use no GPU: {why_no_gpu()}; or set device to cpu"
+    )
 
 
 def gpus_granted() -> str:
     """Return the variable by which a scheduler grants GPUs to this job, as NAME=VALUE.
 
-    The result is empty if no GPU is granted. If CUDA_VISIBLE_DEVICES is set, even to nothing, the
-    other variables do not count. SLURM_JOB_GPUS has the numbers of the job's GPUs (sbatch(1),
-    output environment variables). NVIDIA_VISIBLE_DEVICES has their UUIDs, from NVIDIA's device
-    plugin for Kubernetes.
+    The result is empty if no GPU is granted. If CUDA_VISIBLE_DEVICES is set, even to an empty
+    value, the other variables are ignored. SLURM_JOB_GPUS contains the numbers of the job's GPUs
+    (sbatch(1), output environment variables). NVIDIA_VISIBLE_DEVICES contains their UUIDs; NVIDIA's
+    device plugin for Kubernetes sets it.
     """
     names = [VISIBLE] if VISIBLE in os.environ else list(_GRANTS)
     for name in names:
@@ -116,7 +119,7 @@ def why_no_gpu() -> str:
     try:
         torch.cuda.init()
     except RuntimeError as error:
-        # Its first sentence says that the driver is too old or missing.
+        # The first sentence of the error says that the driver is too old or missing.
         return f'{build} and reports "{str(error).partition(". ")[0]}" (see docs/install.md)'
     return f"{build} but finds no GPU (see the output of `nvidia-smi`)"
 
@@ -126,21 +129,22 @@ def check_architecture() -> None:
 
     Code for a compute capability ("sm_86" for 8.6) runs on GPUs with the same major number and the
     same or a later minor number. PTX ("compute_86") is compiled for any later capability (CUDA C++
-    Programming Guide, "Binary Compatibility"). Code and PTX with the suffix "a" ("sm_90a") run only
-    on exactly this capability. PTX with the suffix "f" ("compute_100f") runs only on GPUs with the
-    same major number, as code does.
+    Programming Guide, "Binary Compatibility"). Code and PTX with the suffix "a" ("sm_90a") run on
+    no other capability. PTX with the suffix "f" ("compute_100f") runs only on GPUs with the same
+    major number, like code.
 
     Raises:
         UserError: The GPU is older than all code, or it is newer and there is no PTX.
     """
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # torch warns about the same GPU in eight lines
+        # torch warns about an unsupported GPU in eight lines; the UserError below takes one.
+        warnings.simplefilter("ignore")
         gpu_capability = torch.cuda.get_device_capability()
     names = torch.cuda.get_arch_list()
     has_cuda_code = False
     for name in names:
         code = re.fullmatch(r"(sm|compute)_(\d+)(\d)([af]?)", name)
-        # Torch for ROCm has other names, such as gfx90a; they are not checked.
+        # Torch for ROCm has other names, such as gfx90a, which are not checked.
         if not code:
             continue
         has_cuda_code = True
@@ -161,7 +165,7 @@ def check_architecture() -> None:
 
 
 def check_precision(precision: str, device: str) -> None:
-    """Refuse bf16 on a GPU that does not support it, because torch would emulate it.
+    """Refuse bf16 on a GPU without it, where torch would emulate it slowly.
 
     Raises:
         UserError: The current GPU of this process has a compute capability below 8.0.
@@ -175,14 +179,14 @@ def check_precision(precision: str, device: str) -> None:
 
 
 def check_recipe(recipe: Recipe, device: str) -> None:
-    """Check, before anything is computed, that the device supports what the recipe needs.
+    """Check, before anything is computed, that this machine has what the recipe needs.
 
-    torch.compile generates code, which needs a C compiler for a GPU (by Triton), a C++ compiler for
-    a CPU, and Python's headers for both.
+    If the recipe uses torch.compile, its generated code needs a C compiler for a GPU (for Triton)
+    or a C++ compiler for a CPU, and Python's headers for both.
 
     Raises:
-        UserError: The current GPU of this process does not support bf16, or the recipe compiles
-            and this node has no such compiler or no Python.h.
+        UserError: The recipe needs bf16, but the current GPU of this process does not support it;
+            or the recipe uses torch.compile, but there is no compiler or no Python.h.
     """
     check_precision(recipe.precision, device)
     if not recipe.compile:
@@ -198,19 +202,21 @@ def check_recipe(recipe: Recipe, device: str) -> None:
         )
     headers = sysconfig.get_path("include", "posix_prefix")
     folders = [headers, *os.environ.get("CPATH", "").split(os.pathsep)]
-    # An empty name, as of an unset CPATH, is no folder.
+    # An unset CPATH gives an empty name, which would mean the current folder.
     if not any(Path(folder, "Python.h").exists() for folder in folders if folder):
         python = f"python{sysconfig.get_python_version()}"
         raise UserError(
-            f"compile: this node has no headers of Python (no Python.h in {headers}); install them "
-            f"({python}-dev on Debian, {python}-devel on Fedora), or set compile to false"
+            f"compile: this node does not have Python's headers (no Python.h in {headers}); "
+            f"install them ({python}-dev on Debian, {python}-devel on Fedora), or set compile to "
+            "false"
         )
 
 
 def tokens_at_a_time(stated: int, device: str) -> int:
-    """Return the most padded tokens that a GPU computes at a time, if a recipe states ``stated``.
+    """Return the maximum number of tokens, padding included, that a GPU computes at a time.
 
-    For the default, it depends on the GPU's memory (``tokens_for_memory``).
+    This is the number that the recipe states. But if the recipe states the default, the number
+    depends on the GPU's memory (``tokens_for_memory``).
     """
     if stated != MICRO_BATCH_TOKENS:
         return stated
@@ -237,14 +243,14 @@ def held_device(
     workers: int = 1,
     waits: bool = True,
 ) -> Iterator[str]:
-    """Hold ``gpus`` free GPUs while the block runs; yield the device as ``pick_device`` does.
+    """Hold ``gpus`` free GPUs while the block runs, and yield what ``pick_device`` returns.
 
-    CUDA_VISIBLE_DEVICES is set to the held GPUs, so from then on this process sees only these. CUDA
-    must not have been started before. If ``name`` is ``cpu``, or this machine has no GPU, no GPU is
-    held. For ``name`` and ``workers`` see ``pick_device``, for ``waits`` see ``own_gpus``, and for
-    the errors see both.
+    CUDA_VISIBLE_DEVICES is set to the held GPUs, so from then on this process sees only these. This
+    has no effect if CUDA was initialized before. If ``name`` is ``cpu``, or this machine has no
+    GPU, no GPU is held. For ``name`` and ``workers`` see ``pick_device``, for ``waits`` see
+    ``own_gpus``, and for the errors see both.
     """
-    # device_count does not start CUDA, which would fix the GPUs that this process sees.
+    # device_count does not initialize CUDA, after which CUDA_VISIBLE_DEVICES would have no effect.
     present = 0 if name == "cpu" else torch.cuda.device_count()
     with ExitStack() as held:
         if present:
@@ -254,11 +260,12 @@ def held_device(
 
 
 def has_cpus_nearby(gpu: int) -> bool:
-    """Return whether this process may run on a CPU next to a GPU, as far as Linux knows them.
+    """Return whether this process may run on a CPU core that is close to a GPU.
 
-    ``gpu`` is the number of a GPU that CUDA sees. The kernel lists the CPUs as ``0-31,64-95``.
+    ``gpu`` is the number of a GPU that CUDA sees. Linux lists the CPU cores that are close to a PCI
+    device in a file, such as ``0-31,64-95``. If there is no such file, the result is False.
     """
-    # torch's type stubs lack these properties.
+    # torch's type stubs lack the properties of the PCI address.
     properties: Any = torch.cuda.get_device_properties(gpu)
     address = (
         f"{properties.pci_domain_id:04x}:{properties.pci_bus_id:02x}:"
@@ -277,8 +284,9 @@ def has_cpus_nearby(gpu: int) -> bool:
 def worker_device(device: str) -> str:
     """Return the device of this process, and make it torch's current device.
 
-    A worker that torchrun started uses the GPU whose number is its rank on this machine. Any other
-    process, and each process on a CPU, uses ``device`` itself.
+    A worker that torchrun started uses the GPU whose number is the worker's rank on this machine
+    (LOCAL_RANK). A process that was started otherwise, or that computes on the CPU, uses ``device``
+    itself.
 
     Raises:
         UserError: This build of torch has no code for the GPU.
@@ -292,10 +300,11 @@ def worker_device(device: str) -> str:
 
 
 def lock_folder() -> Path:
-    """Return the folder, in TMPDIR or /tmp, of this user's locks on the GPUs of this machine.
+    """Return the folder that contains this user's locks on the GPUs of this machine.
 
-    All processes of this user on this machine share the folder. A Slurm job has a folder of its
-    own, because Slurm numbers the GPUs of each job from 0.
+    The folder is in TMPDIR, or else in /tmp. All processes of this user on this machine share it,
+    except that each Slurm job has a folder of its own: Slurm numbers the GPUs of each job from 0,
+    so the same number means different GPUs in different jobs.
     """
     name = f"convs2s-gpus-{os.getuid()}"
     if os.environ.get("SLURM_JOB_ID"):
@@ -310,24 +319,25 @@ def own_gpus(
     *,
     waits: bool = True,
 ) -> Iterator[list[str]]:
-    """Hold GPUs while the block runs; yield their names.
+    """Hold GPUs while the block runs, and yield their names.
 
-    Each GPU is held by a lock on a file in ``lock_folder``. The kernel releases the lock when this
-    process ends, however it ends.
+    A process holds a GPU by a lock on a file in ``lock_folder``. The kernel releases the lock when
+    the process ends, even if it is killed.
 
-    If CUDA_VISIBLE_DEVICES names exactly as many GPUs as are wanted, nothing is locked. A scheduler
-    has then granted these GPUs to this job alone. Schedulers may number the GPUs of each job from
-    0, so the same name in two jobs can mean two GPUs.
+    If CUDA_VISIBLE_DEVICES names exactly as many GPUs as are wanted, nothing is locked: a scheduler
+    has granted these GPUs to this job alone. A lock would even be wrong, because schedulers may
+    number the GPUs of each job from 0, so that the same name means different GPUs in two jobs.
 
     Args:
         present: number of GPUs that CUDA finds.
         wanted: number of GPUs to hold.
-        waits: whether to wait for GPUs that other jobs hold. If not, and too few are free, share
-            the first visible GPUs with other jobs, with a message on the standard error.
+        waits: whether to wait for GPUs that other jobs hold. Otherwise, if too few GPUs are free,
+            the first visible ones are shared with other jobs, and a message says so on the standard
+            error.
 
     Raises:
-        UserError: Fewer GPUs are visible than are wanted, or a lock cannot be opened, or the folder
-            is not safe: it belongs to another user, or others may write to it.
+        UserError: Fewer GPUs are visible than are wanted; or a lock cannot be opened; or the folder
+            is not safe, because it belongs to another user or others may write to it.
     """
     stated = gpu_names(os.environ.get(VISIBLE, ""))
     visible = stated or list(map(str, range(present)))
@@ -335,7 +345,7 @@ def own_gpus(
     usable = min(len(visible), present)
     if usable < wanted:
         raise UserError(
-            f"{wanted} GPUs are asked for, but this job sees {usable}; ask for fewer "
+            f"{wanted} GPUs are requested, but this job sees {usable}; request fewer "
             "(gpus: N or --resources gpu=N in the workflow, --workers N for a single command)"
         )
     if len(stated) == wanted:
@@ -346,7 +356,7 @@ def own_gpus(
     with ExitStack() as locks:
         names = _lock_free_gpus(visible, wanted, folder, locks)
         if len(names) < wanted and not waits:
-            # Give back the GPUs that were free: they may not be among those that are shared.
+            # Release the GPUs that were free. They need not be among those that are shared.
             locks.close()
             names = visible[:wanted]
             print(
@@ -359,7 +369,8 @@ def own_gpus(
                 file=sys.stderr,
             )
         while len(names) < wanted:
-            # Hold no GPU while waiting: two jobs that each held a half would wait for ever.
+            # Hold no GPU while waiting. Otherwise two jobs could each hold one half of the GPUs and
+            # wait for the other half for ever.
             locks.close()
             time.sleep(SECONDS_BETWEEN_TRIES)
             names = _lock_free_gpus(visible, wanted, folder, locks)
@@ -367,11 +378,11 @@ def own_gpus(
 
 
 def _make_lock_folder(folder: Path) -> None:
-    """Make the folder of locks if it is missing; refuse a folder that other users can change.
+    """Make the folder of locks if it is missing, and refuse a folder that other users can change.
 
-    Everybody may write to /tmp, so another user may have put a folder or a link under this name.
-    Such a folder has another owner, and a link has a mode that is open to others. Nobody else can
-    replace a folder of this user in /tmp, which has the sticky bit.
+    Everybody may write to /tmp, so another user may have made a folder or a link of this name. Such
+    a folder has another owner, and the mode of a link allows access to everybody. A safe folder
+    stays safe: because of the sticky bit of /tmp, no other user can replace it.
 
     Raises:
         UserError: The folder is not safe.
@@ -381,8 +392,9 @@ def _make_lock_folder(folder: Path) -> None:
     status = folder.lstat()
     if status.st_uid != os.getuid() or status.st_mode & 0o077:
         raise UserError(
-            f"{folder}: is not a safe folder for the locks of GPUs, as it belongs to another user, "
-            "is open to other users or is a link; remove it, or set TMPDIR to a folder of your own"
+            f"{folder}: is not a safe folder for the locks of GPUs, because it belongs to another "
+            "user, is open to other users, or is a link; remove it, or set TMPDIR to a folder of "
+            "your own"
         )
 
 
@@ -392,10 +404,10 @@ def _lock_free_gpus(
     folder: Path,
     locks: ExitStack,
 ) -> list[str]:
-    """Lock up to ``count`` GPUs that no other process holds; return their names.
+    """Lock up to ``count`` GPUs that no other process holds, and return their names.
 
-    The locks are entered into ``locks``, also if there are fewer than ``count``. Only one process
-    at a time chooses: ``choosing.lock`` is held meanwhile.
+    The locks are entered into ``locks``, even if fewer than ``count`` GPUs are free. A lock on the
+    file ``choosing.lock`` lets only one process choose at a time.
     """
     names: list[str] = []
     with _lock_file(folder / "choosing.lock") as choosing:
@@ -410,7 +422,7 @@ def _lock_free_gpus(
 
 
 def _lock_file(path: Path) -> IO[str]:
-    """Open a lock file, or create it; refuse a link, and never truncate the file.
+    """Open or create a lock file, without following a link and without truncating the file.
 
     Raises:
         UserError: The file cannot be opened.
@@ -429,10 +441,10 @@ def _lock_file(path: Path) -> IO[str]:
 def keep_freed_memory() -> None:
     """Make the C library keep freed memory for the next allocation.
 
-    By default, glibc returns the memory of a large tensor to the system as soon as it is freed. The
-    system hands the memory out again page by page and clears each page, which took a seventh of the
-    processor time of a training. With glibc before 2.35, blocks of more than 32 MB are still
-    returned. Other C libraries are left as they are.
+    By default, glibc returns the memory of a large tensor to the system as soon as it is freed. For
+    the next tensor, the system hands out the memory page by page and clears each page, which took a
+    seventh of the processor time of a training. With glibc before 2.35, blocks of more than 32 MB
+    are still returned. With other C libraries this function does nothing.
     """
     library = ctypes.CDLL(None)
     if hasattr(library, "mallopt"):
@@ -445,10 +457,10 @@ def keep_freed_memory() -> None:
 
 
 def return_freed_memory() -> None:
-    """Return the freed memory that the C library keeps to the system.
+    """Make the C library return the freed memory that it has kept (`keep_freed_memory`).
 
-    Called from time to time during a training: tensors of many sizes leave gaps between them, which
-    would add up.
+    A training calls this from time to time, because tensors of many sizes leave gaps in the memory,
+    which would add up.
     """
     library = ctypes.CDLL(None)
     if hasattr(library, "malloc_trim"):

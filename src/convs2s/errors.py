@@ -1,4 +1,4 @@
-"""The exceptions for faults that a user can repair: each message says what to do."""
+"""The exceptions for failures that a user can repair; their messages say how."""
 
 import errno
 import sys
@@ -11,16 +11,16 @@ class UserError(Exception):
     """Bad input. The message is one line: the file, the line, what was expected, what to do.
 
     The command line and the workflow print the message without a traceback and exit with
-    ``exit_code``. A fault of the program itself is never turned into this class.
+    ``exit_code``. A bug of the program never raises this exception.
     """
 
     exit_code = 1
 
     def __init__(self, message: str) -> None:
-        r"""Store the message with all characters made printable.
+        r"""Store the message, with escapes such as ``\n`` in place of unprintable characters.
 
-        A message may quote a file, and the quote may have characters that end the line or move the
-        cursor of a terminal. They are written as in a Python string, such as ``\n``.
+        A message may quote a file, and the quote may contain characters that end the line or move
+        the cursor of a terminal.
         """
         printable = ""
         for character in message:
@@ -29,7 +29,7 @@ class UserError(Exception):
 
 
 class UnfinishedError(UserError):
-    """Work that was stopped with its state saved: rerun the same command to resume.
+    """Work was stopped, and its state is saved: the same command resumes it.
 
     The exit code is that of sysexits.h for "try again" (EX_TEMPFAIL).
     """
@@ -38,33 +38,33 @@ class UnfinishedError(UserError):
 
 
 class LostWorkerError(UserError):
-    """Another worker of the same training has ended, and says itself why, if it can."""
+    """Another worker of the same training has ended. That worker reports the reason, if it can."""
 
 
 class LastingError(UserError):
-    """A failure that would happen again at every further try, on any machine."""
+    """A failure that any further try would repeat, also on another machine."""
 
 
 FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
-"""Error numbers of a write to a full disk, or beyond a quota or size limit.
+"""Error numbers of a write to a full disk, or beyond a quota or a size limit.
 
-No read fails with one of them.
+They never come from a read.
 """
 
 _MAKE_ROOM = "make room or name another place"
 _NO_SERVER = (
-    "the server of this folder does not answer, or another machine has replaced the file: mount "
-    "the folder again if this goes on"
+    "the file server of this folder does not answer, or another machine has replaced the file: if "
+    "this does not end, mount the folder again"
 )
 
 REMEDIES = {
     **dict.fromkeys(FULL, _MAKE_ROOM),
-    errno.EIO: f"the disk fails, as the system's log may say: {_MAKE_ROOM}",
+    errno.EIO: f"the disk fails (see the system's log): {_MAKE_ROOM}",
     errno.EROFS: "mount the disk for writing, or name another place",
     errno.EMFILE: "this process has too many files open: raise its limit by `ulimit -n`",
     errno.ENFILE: "this machine has too many files open: end other programs",
     errno.ENOLCK: (
-        "the disk has no lock to give: ask who runs its server for file locks (for NFS: lockd), or "
+        "the file server grants no file locks: ask its administrator for them (NFS: lockd), or "
         "name another place"
     ),
     errno.ESTALE: _NO_SERVER,
@@ -72,7 +72,7 @@ REMEDIES = {
     errno.ETIMEDOUT: _NO_SERVER,
     errno.EREMOTEIO: _NO_SERVER,
 }
-"""Error number of a failure of the system, which any use of a file can meet -> what to do."""
+"""Error number of a failure of the system, which any use of a file can raise -> what to do."""
 
 
 def failed_use(
@@ -81,17 +81,18 @@ def failed_use(
     name: object = None,
     meanwhile: str = "",
 ) -> UserError:
-    """Return the error of a file that could not be used, with the remedy, if one is known.
+    """Return the UserError for a file that could not be used, with the remedy from `REMEDIES`.
 
     Args:
-        error: what the system said.
+        error: the error of the system.
         use: what failed, such as "cannot be read".
-        name: the file, if it is not the one that the system named.
+        name: the file to name, if it is not the one that ``error`` names.
         meanwhile: what holds in spite of the failure, such as "the one before it is kept".
     """
     named = error.filename if name is None else name
-    # The name alone of the folder where the command was typed says nothing.
-    named = Path.cwd() if str(named) == "." else named
+    if str(named) == ".":
+        # "." would not tell the user which folder this is.
+        named = Path.cwd()
     said = [error.strerror or str(error), meanwhile]
     said.append(REMEDIES.get(error.errno or 0, _MAKE_ROOM))
     reasons = "; ".join(filter(None, said))
@@ -101,11 +102,11 @@ def failed_use(
 def failure_of_system(
     error: OSError, nameless: str = "a file that is open"
 ) -> UserError | None:
-    """Return the error of a failure of the system (`REMEDIES`); None for any other OSError.
+    """Return the UserError for a failure of the system (`REMEDIES`), or None for another OSError.
 
-    Whoever reads or writes a file names it in an error of its own, if possible. This is for all
-    other places, such as locks, logs and lists of folders. ``nameless`` is the file to name if the
-    system names none.
+    Code that reads or writes a file raises an error of its own that names the file, if possible.
+    This function is for all other places, such as locks, logs and the listing of folders.
+    ``nameless`` is named in the message if ``error`` names no file.
     """
     if error.errno not in REMEDIES:
         return None
@@ -130,7 +131,8 @@ def failures_of_system(nameless: str = "a file that is open") -> Iterator[None]:
 def failures_in_one_line() -> Iterator[None]:
     """Print a ``UserError`` of the block, or a failure of the system, and exit with code 1.
 
-    It is one line. Snakemake would print the lines of code around it, too.
+    Only the line of the message is printed. If Snakemake got the exception, it would also print the
+    lines of code around it.
     """
     try:
         with failures_of_system():
@@ -144,11 +146,11 @@ def failures_of_file(name: object, problem: str) -> Iterator[None]:
     """Turn any exception of the block into a UserError about the file ``name``.
 
     ``problem`` says what is wrong with the file, such as "not a token store". A UserError of the
-    block is kept.
+    block is raised unchanged.
 
-    Use this only around code that parses the content of a file, or gives it to a library. Around
-    other code, a fault of the program would be blamed on the file. A malicious file can make a
-    library raise any exception, so all classes are caught.
+    All classes of exceptions are caught, because a malicious file can make a library raise any of
+    them. Therefore use this only around code that parses the content of a file or passes it to a
+    library: around other code, a bug of the program would be blamed on the file.
     """
     try:
         yield

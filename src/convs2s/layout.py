@@ -1,7 +1,7 @@
-"""The paths of the files that the workflow makes, as far as the package needs them.
+"""The paths of those files of the workflow that the package needs.
 
-The rules state the same paths as their outputs. Each name in a path, such as that of a task or a
-model, may also be one of Snakemake's wildcards, such as ``{task}``.
+The rules use these paths as their outputs. So each name in a path, such as that of a task or a
+model, may also be a wildcard of Snakemake, such as ``{task}``.
 """
 
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ class TaskFolder:
         part: str,
         side: str,
     ) -> str:
-        """Return the file of one side of a part of the corpus.
+        """Return the file of the sentences of one language in a part of the corpus.
 
         Args:
             stage: ``raw``, ``tok``, ``clean`` or ``truecased``.
@@ -37,7 +37,7 @@ class TaskFolder:
 
     @property
     def pair_counts(self) -> str:
-        """The table of training pairs that were read, kept and dropped, as text."""
+        """The table, as text, of how many training pairs were read, kept and dropped."""
         return f"{self.path}/corpus/counts.txt"
 
     def bpe_codes(self, name: str) -> str:
@@ -52,24 +52,24 @@ class TaskFolder:
         return f"{self.path}/vocabulary/{language}.tsv"
 
     def store(self, split: str) -> str:
-        """Return the token store of ``train`` or ``valid``."""
+        """Return the token store of a split, ``train`` or ``valid``."""
         return f"{self.path}/dataset/{split}.arrow"
 
     def store_description(self, split: str) -> str:
-        """Return the description of a token store: its contents, and how its text was prepared."""
+        """Return the description of a token store: its content, and how its text was prepared."""
         return f"{self.path}/dataset/{split}.json"
 
     @property
     def dataset_counts(self) -> str:
-        """The counts of pairs and unknown tokens in the token stores, and of lines trained on.
+        """Counts of the pairs and unknown tokens in the stores, and of test lines trained on.
 
-        A table for people, ``counts.txt``, is beside it.
+        The file ``counts.txt`` beside it shows these counts as a table.
         """
         return f"{self.path}/dataset/counts.json"
 
     @property
     def dictionary(self) -> str:
-        """The dictionary from the word alignment, which replaces unknown words."""
+        """The dictionary that replaces unknown words, made from the word alignment."""
         return f"{self.path}/alignment/dictionary.tsv"
 
     def run(self, model: str, run: str) -> str:
@@ -81,7 +81,7 @@ class TaskFolder:
         return f"{self.run(model, run)}/model.safetensors"
 
     def models(self, model: str, run: str) -> list[str]:
-        """Return the model files of a run: one file, or those of an ensemble."""
+        """Return the model files of a run: one file, or those of the members of an ensemble."""
         return [self.model(model, member) for member in members(run)]
 
     def report(self, metric: str) -> str:
@@ -95,16 +95,16 @@ class TaskFolder:
 
 
 def results_of(file: Path) -> Path:
-    """Return the results folder of a file in the folder of a run (`TaskFolder.run`).
+    """Return the results folder that contains a file in the folder of a run (`TaskFolder.run`).
 
-    It is the fifth folder above the file, ``RESULTS/TASK/models/MODEL/RUN/FILE``, or the root if
-    the file has fewer folders above it.
+    It is the fifth folder above the file, ``RESULTS/TASK/models/MODEL/RUN/FILE``. If the file has
+    fewer folders above it, it is the root folder.
     """
     return _folder_above(file, 5)
 
 
 def task_of(file: Path) -> Path:
-    """Return the folder of the task of a file in the folder of a run, as `results_of` does."""
+    """Return the task's folder that contains a file in the folder of a run; see `results_of`."""
     return _folder_above(file, 4)
 
 
@@ -117,12 +117,12 @@ def _folder_above(file: Path, levels: int) -> Path:
 class Layout:
     """The folders of a scale."""
 
-    results: str  # everything that the workflow makes
-    downloads: str  # files from elsewhere
+    results: str  # the folder of everything that the workflow makes
+    downloads: str  # the folder of the downloaded files
 
     @property
     def mirror(self) -> str:
-        """The miniature mirror, if the scale generates one."""
+        """The folder of the miniature mirror, if the scale generates one."""
         return f"{self.results}/archives"
 
     def task(self, name: str) -> TaskFolder:
@@ -130,5 +130,5 @@ class Layout:
         return TaskFolder(f"{self.results}/{name}")
 
     def paper(self, file: str) -> str:
-        """Return a file about the papers: a table, a figure, the ledger of runs, the report."""
+        """Return a file of the papers' results: a table, a figure, the ledger or the report."""
         return f"{self.results}/paper/{file}"

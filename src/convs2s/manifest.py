@@ -1,4 +1,4 @@
-"""Records of how a number was made: versions, revision of the code, machine, input files."""
+"""Records of how a number was made: versions, revision of the code, machine and input files."""
 
 import hashlib
 import json
@@ -33,13 +33,13 @@ INSTRUCTION_SETS = {
     "sve": "SVE",
     "asimd": "NEON",
 }
-"""Flag in /proc/cpuinfo -> the instruction set, the widest sets first."""
+"""Flag in /proc/cpuinfo -> name of the instruction set; the widest comes first."""
 
 
 def manifest() -> dict[str, object]:
-    """Return the versions, the git revision (``revision``) and the processor (``processor``)."""
+    """Return the versions of the programs, the git revision of the code, and the machine."""
     return {
-        # Not by importlib.metadata, as jobs may use it uninstalled.
+        # Not from importlib.metadata, because jobs may import the package without installing it.
         "convs2s": __version__,
         "python": platform.python_version(),
         "packages": {name: _version(name) for name in PACKAGES},
@@ -60,7 +60,7 @@ def _version(package: str) -> str | None:
 def run_manifest(inputs: Iterable[str], **stated: object) -> dict[str, object]:
     """Return the record of a number that was computed from the files ``inputs``.
 
-    It has the keys of ``stated`` and of ``manifest``, and these:
+    Its keys are those of ``stated``, those of ``manifest`` and these:
 
     - ``sha256``: path -> checksum of each input.
     - ``weights``: path -> checksum of the weights alone (``weights_sha256``) of each input that is
@@ -81,17 +81,17 @@ def run_manifest(inputs: Iterable[str], **stated: object) -> dict[str, object]:
 def weights_sha256(path: str | Path) -> str:
     """Return the SHA-256 of the weights in a model file: their names, types, shapes and numbers.
 
-    Two files with the same weights may differ in other contents, such as the vocabularies, the
-    dictionary of aligned words and the description of the training. Tensors of integers are left
-    out as well: they are the table of candidates in a model with vocabulary selection.
+    Two files with the same weights may differ in other content, such as the vocabularies, the
+    dictionary of aligned words and the description of the training. Integer tensors are left out,
+    too: they are the table of candidates of a model with vocabulary selection.
 
     Raises:
         UserError: the file is not a model.
     """
     digest = hashlib.sha256()
-    # A safetensors file is the size of the header in 8 bytes, the header in JSON, and the numbers
-    # of all tensors.
-    with Path(path).open("rb") as stream, failures_of_file(path, "no model file"):
+    # A safetensors file begins with the size of the header in 8 bytes and the header in JSON. The
+    # numbers of all tensors follow.
+    with Path(path).open("rb") as stream, failures_of_file(path, "not a model file"):
         size = int.from_bytes(stream.read(8), "little")
         header = json.loads(stream.read(size))
         start = stream.tell()
@@ -106,13 +106,13 @@ def weights_sha256(path: str | Path) -> str:
 
 
 def revision(root: Path) -> str | None:
-    """Return the git revision of a checkout, with a ``+`` if it has local changes.
+    """Return the git revision of a checkout, followed by ``+`` if it has local changes.
 
     Return None if the folder is not a checkout or git is not installed.
     """
     if not (root / ".git").exists():
         return None
-    # The hash of the commit, even if it has tags.
+    # --exclude=* gives the hash of the commit even if the commit has tags.
     command = ["describe", "--always", "--exclude=*", "--abbrev=40", "--dirty=+"]
     try:
         done = subprocess.run(
@@ -126,9 +126,9 @@ def revision(root: Path) -> str | None:
 def processor(information: Path = Path("/proc/cpuinfo")) -> str:
     """Return what determines the rounding: processor, widest instruction set, version of torch.
 
-    If two machines differ in one of them, the same training may give different results. The first
-    two come from ``information``, a file in the format of /proc/cpuinfo. What is unknown is left
-    out.
+    On two machines that differ in one of these, the same training may give different results. The
+    file ``information``, in the format of /proc/cpuinfo, tells the processor and its instruction
+    sets. Unknown items are left out.
     """
     stated = {}
     if information.is_file():
@@ -136,11 +136,11 @@ def processor(information: Path = Path("/proc/cpuinfo")) -> str:
             name, _, value = line.partition(":")
             if value:
                 stated[name.strip()] = value.strip()
+    # Linux calls the list "flags" on x86 and "Features" on ARM.
     flags = stated.get("flags", stated.get("Features", "")).split()
-    widest = next(
-        (name for flag, name in INSTRUCTION_SETS.items() if flag in flags), None
-    )
+    supported = [name for flag, name in INSTRUCTION_SETS.items() if flag in flags]
+    parts = [stated.get("model name") or platform.processor(), *supported[:1]]
     torch_version = _version("torch")
-    library = f"torch {torch_version}" if torch_version else None
-    model = stated.get("model name") or platform.processor()
-    return ", ".join(filter(None, (model, widest, library)))
+    if torch_version:
+        parts.append(f"torch {torch_version}")
+    return ", ".join(filter(None, parts))

@@ -1,4 +1,7 @@
-"""Write and read model files: a file has the weights and all else that translates raw text."""
+"""Write and read model files. They contain all that is needed to translate raw text.
+
+Beside the weights, these are the vocabularies, the BPE codes, the dictionary and so on.
+"""
 
 import json
 import re
@@ -41,15 +44,15 @@ EMBEDDING_TABLES = {
     "source": "encoder.embedding.tokens",
     "target": "decoder.embedding.tokens",
 }
-"""Side -> the weight of every network that has a row for each type of that side's vocabulary."""
+"""Side -> name of the embedding table, which has a row for each type of that side's vocabulary."""
 
-# Names of the arrays of a shortlist, which are stored as tensors beside the weights.
+# Names of the two arrays of a shortlist, which are stored as tensors beside the weights.
 CANDIDATE_OFFSETS = "candidates.offsets"
 CANDIDATE_TARGETS = "candidates.targets"
 
 
 class _Languages(Section):
-    """Codes of the languages. Those of an imported model are not checked."""
+    """The language codes of a model. They may be any text, since imported models have any codes."""
 
     source: str
     target: str
@@ -61,7 +64,8 @@ _Scale = Annotated[float, Field(gt=0.0, allow_inf_nan=False)]
 class ModelDescription(Section):
     """The content of a model file beside its weights.
 
-    It has no times, hosts or counts of resumptions, so that the same training gives the same bytes.
+    It does not contain times, host names or the number of resumptions, so that the same training
+    gives the same bytes.
     """
 
     task: str  # the task that the model was trained for
@@ -73,23 +77,23 @@ class ModelDescription(Section):
     source_types: list[str]
     target_types: list[str]
     bpe_codes: str | None  # None for a word model
-    # Where the weights come from. For a training: its summary (seed, epochs, updates, validation
+    # The origin of the weights. For a training: its summary (seed, epochs, updates, validation
     # perplexity), its identity (recipe, checksums of its data, version of training) and the sources
     # of its text. For an imported model: the toolkit and the checksum of its checkpoint.
     training: dict[str, object]
-    # Patterns that BPE never splits.
+    # Regular expressions of words, or parts of words, that BPE keeps whole.
     glossaries: list[str] = []
     # The source tokens that BPE does not split further (vocabulary threshold); None means all.
     splittable: list[str] | None = None
     # Source word -> target word, for the replacement of unknown words.
     dictionary: dict[str, str] = {}
-    # Which target types are scored for a sentence; None means all.
+    # The target types that are scored for a sentence; None means all types.
     shortlist: InstanceOf[Shortlist] | None = None
-    # The fixed scale of each place at which linear maps read in int8
-    # (``convs2s.models.int8_scales``). This is empty if each row has a scale of its own.
+    # The fixed scale of each place in the network at which linear maps read int8
+    # (``convs2s.models.int8_scales``). Empty if each row of their inputs gets a scale of its own.
     int8_scales: dict[str, _Scale] = {}
-    # Language -> the words of its truecaser (``convs2s.text.truecase``). This is empty if the model
-    # does not truecase.
+    # Language -> the words of its truecaser (``convs2s.text.truecase``). Empty if the model does
+    # not truecase.
     truecasers: dict[str, list[str]] = {}
 
     def vocabularies(self) -> tuple[Vocabulary, Vocabulary]:
@@ -114,7 +118,7 @@ def save_model(
     fields = dict(vars(description))
     fields["format"] = FORMAT
     fields["architecture"] = description.architecture.model_dump(mode="json")
-    del fields["shortlist"]  # Its arrays are stored as tensors.
+    del fields["shortlist"]  # stored as tensors below
     tensors = dict(weights)
     if description.shortlist is not None:
         tensors[CANDIDATE_OFFSETS] = torch.from_numpy(description.shortlist.offsets)
@@ -126,9 +130,9 @@ def calibrated(
     description: ModelDescription,
     weights: Mapping[str, "Tensor"],
 ) -> ModelDescription:
-    """Return the description with the scales of int8 for these weights of its network.
+    """Return the description with the int8 scales added that fit these weights of its network.
 
-    Only a network that runs in ONNX Runtime can have them.
+    The description of a network that cannot run in ONNX Runtime is returned unchanged.
     """
     from convs2s.models.int8_scales import calibrate
 
@@ -142,7 +146,8 @@ def calibrated(
 def load_weights(path: Path) -> tuple[dict[str, NDArray[Any]], ModelDescription]:
     """Read a model file without torch.
 
-    This does the same checks as ``load_model``, except those of the weights of the network.
+    The same checks are made as in ``load_model``, except that the weights are not compared with the
+    network.
 
     Raises:
         UserError: the file is missing, is not a model file, or its vocabularies do not match its
@@ -153,7 +158,7 @@ def load_weights(path: Path) -> tuple[dict[str, NDArray[Any]], ModelDescription]
 
 
 def load_model(path: Path, device: str = "cpu") -> tuple["Network", ModelDescription]:
-    """Read a model file; return its network in evaluation mode, on ``device``.
+    """Read a model file; return its network, in evaluation mode on ``device``, and its description.
 
     Raises:
         UserError: the file is missing, is not a model file, or its weights do not match its
@@ -165,19 +170,19 @@ def load_model(path: Path, device: str = "cpu") -> tuple["Network", ModelDescrip
 
     weights, fields = load_tensors(path)
     description = _whole_description(path, weights, fields)
-    # A damaged description may state huge sizes. So build the network without memory, and compare
-    # its shapes with those of the weights that are in the file.
+    # A damaged description may state huge sizes. So first build the network without allocating its
+    # weights, and compare its shapes with those of the weights in the file.
     with shapes_alone():
         model = build_network(description.architecture, *description.sizes)
     check_weights(weights, model, str(path))
     copies = {}
     for name, tensor in model.state_dict().items():
-        # The tensors of safetensors are views of the file, which another process may overwrite.
+        # safetensors maps the file into memory, and another process may overwrite the file.
         copies[name] = weights[name].to(device, tensor.dtype, copy=True)
     model.load_state_dict(copies, assign=True)
     for layer in model.modules():
         if isinstance(layer, nn.RNNBase):
-            # A GPU needs the weights in one piece of memory, or copies them at each step.
+            # cuDNN needs the weights in one block of memory. Otherwise it copies them at each step.
             layer.flatten_parameters()
     return model.eval(), description
 
@@ -187,26 +192,29 @@ def _whole_description(
     weights: Fields,
     fields: Fields,
 ) -> ModelDescription:
-    """Return the description of a model with its shortlist, and check that the weights fit it.
+    """Return the description of a model, with its shortlist; check that the vocabularies fit.
 
-    This takes the arrays of the shortlist out of ``weights`` (tensors or arrays), so that only the
-    weights of the network remain.
+    ``weights`` are tensors or arrays. Those of the shortlist are removed from ``weights``, so that
+    only the weights of the network remain.
+
+    Raises:
+        UserError: the description is not valid, the shortlist is damaged, or the vocabularies do
+            not match the embedding tables.
     """
     description = _description(path, fields)
     selection = description.architecture.selection
     if selection is not None:
         shortlist = _shortlist(path, weights, description.sizes, selection.frequent)
         description = description.model_copy(update={"shortlist": shortlist})
-    rows = dict.fromkeys(EMBEDDING_TABLES, 0)
-    for side, name in EMBEDDING_TABLES.items():
-        table = weights.get(name)
-        if table is not None and table.ndim:
-            rows[side] = len(table)
-    source, target = description.sizes
-    if (source, target) != (rows["source"], rows["target"]):
+    rows = []
+    for name in EMBEDDING_TABLES.values():
+        table = weights.get(name, np.empty(0))
+        rows.append(len(table) if table.ndim else 0)
+    types = list(description.sizes)
+    if types != rows:
         raise UserError(
-            f"{path}: its vocabularies ({source} and {target} types) do not match its weights "
-            f"({rows['source']} and {rows['target']} rows)"
+            f"{path}: its vocabularies ({types[0]} and {types[1]} types) do not match its weights "
+            f"({rows[0]} and {rows[1]} rows)"
         )
     return description
 
@@ -217,11 +225,19 @@ def _shortlist(
     sizes: tuple[int, int],
     frequent: int,
 ) -> Shortlist:
-    """Take the arrays of the shortlist out of the weights (tensors or arrays), and check them.
+    """Remove the arrays of the shortlist from the weights (tensors or arrays), and check them.
 
-    ``sizes`` are those of both vocabularies, ``frequent`` is the number of target types that are
-    always scored. The candidates of source type N are the part of ``candidates.targets`` from
-    ``candidates.offsets[N]`` to ``candidates.offsets[N + 1]``.
+    The candidates of source type N are
+    ``candidates.targets[candidates.offsets[N] : candidates.offsets[N + 1]]``.
+
+    Args:
+        path: the model file, for messages.
+        weights: all tensors or arrays of the file.
+        sizes: the sizes of the source and the target vocabulary.
+        frequent: number of target types that are scored for every sentence.
+
+    Raises:
+        UserError: the arrays are missing or damaged.
     """
     source, target = sizes
     damaged = "its table of candidates is damaged"
@@ -234,15 +250,15 @@ def _shortlist(
             raise UserError(f"{path}: {damaged}: expected two lists of whole numbers")
         has_each_type = len(offsets) == source + 1
         covers_all = offsets[0] == 0 and offsets[-1] == len(candidates)
+        # Below, initial=0 lets an empty array pass.
         is_in_order = np.diff(offsets).min(initial=0) >= 0
         if not (has_each_type and covers_all and is_in_order):
             raise UserError(
                 f"{path}: {damaged}: its offsets are not those of {source} types"
             )
-        # With initial=0 an empty list is in range.
         if candidates.min(initial=0) < 0 or candidates.max(initial=0) >= target:
             raise UserError(
-                f"{path}: {damaged}: it names a type outside of the vocabulary"
+                f"{path}: {damaged}: it contains an index outside of the vocabulary"
             )
     return Shortlist(target, frequent, offsets, candidates)
 
@@ -254,7 +270,7 @@ def check_weights(
 ) -> None:
     """Check that weights are finite, and have the names and shapes of a network's parameters.
 
-    The values of the network's own parameters are not read.
+    Only the names and shapes of ``network`` are read, so it may be without values (`shapes_alone`).
 
     Raises:
         UserError: a weight is missing or unexpected, has another shape, or is not finite. The
@@ -271,7 +287,7 @@ def check_weights(
     for weight, tensor in weights.items():
         if tensor.shape != expected[weight].shape or not tensor.is_floating_point():
             raise UserError(
-                f"{name}: not the network that it describes: {weight!r} is {_shown(tensor)}, "
+                f"{name}: not the network that it describes: {weight!r} is {_shown(tensor)}, but "
                 f"{_shown(expected[weight])} was expected"
             )
         if not torch.isfinite(tensor).all():
@@ -286,9 +302,9 @@ def _shown(tensor: "Tensor") -> str:
 
 
 def describe_model(path: Path) -> ModelDescription:
-    """Return the description in a model file. The tensors are not read.
+    """Return the description in a model file, without reading the tensors.
 
-    The shortlist is made of tensors, so the returned description has none.
+    The shortlist consists of tensors, so the returned description has no shortlist.
 
     Raises:
         UserError: the file is missing, or is not a model file.
@@ -299,9 +315,9 @@ def describe_model(path: Path) -> ModelDescription:
 def check_runs(paths: Iterable[str | Path]) -> None:
     """Check that each model file belongs to the run in whose folder it is.
 
-    Files without the suffix of models, ``.safetensors``, are ignored. The folder
-    TASK/models/MODEL/SEED (`layout.TaskFolder.run`) must name the task and the seed of the model.
-    If there is a ``training.json`` beside the model, it must record the same recipe and data.
+    The folder TASK/models/MODEL/SEED (`layout.TaskFolder.run`) must name the task and the seed of
+    the model. If there is a ``training.json`` beside the model, it must record the same recipe and
+    data. Files without the suffix ``.safetensors`` are ignored.
 
     Raises:
         UserError: a file belongs to another run, or ``training.json`` is damaged.
@@ -328,32 +344,35 @@ def check_runs(paths: Iterable[str | Path]) -> None:
         if problem:
             raise UserError(
                 f"{path}: {problem}; a file of another run was put here, or its task was renamed. "
-                "Put back the file or the name; a task with a new name needs a new folder"
+                "Put back the right file or name; a renamed task needs a new folder"
             )
 
 
 def recorded_identity(record: Path) -> Mapping[str, object]:
-    """Return the identity of the training that ``training.json`` records.
+    """Return the identity of a training from its record, ``training.json``.
 
     Raises:
         UserError: the file is damaged.
     """
-    with failures_of_file(record, "no record of a training"):
+    with failures_of_file(record, "not a record of a training"):
         content = json.loads(record.read_bytes())
         identity: Mapping[str, object] = content["manifest"]["identity"]
         return identity
 
 
 def _description(path: Path, fields: Fields) -> ModelDescription:
-    """Check the fields of a model file and return its description, without a shortlist.
+    """Check the fields of a model file, and return its description without the shortlist.
 
-    This takes the format out of ``fields``.
+    The key ``format`` is removed from ``fields``.
+
+    Raises:
+        UserError: the file has another version, or a field is not valid.
     """
     file_format = fields.pop("format", None)
     if file_format not in (FORMAT, WITHOUT_DIGEST):
         raise UserError(
-            f"{path}: a model file of another version ({file_format}; this one reads {FORMAT}): "
-            "train or import the model again"
+            f"{path}: a model file of another version ({file_format}; expected {FORMAT}): train or "
+            "import the model again"
         )
     description = validated(ModelDescription, fields, str(path))
     validated(_Languages, description.languages, f"{path}: languages")
@@ -363,5 +382,7 @@ def _description(path: Path, fields: Fields) -> ModelDescription:
     for side in EMBEDDING_TABLES:
         types = getattr(description, f"{side}_types")
         if len(set(types)) != len(types):
-            raise UserError(f"{path}: {side}_types: a vocabulary holds a type twice")
+            raise UserError(
+                f"{path}: {side}_types: the vocabulary contains a type twice"
+            )
     return description

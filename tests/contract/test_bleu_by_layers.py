@@ -42,7 +42,7 @@ def test_the_figure_has_the_mean_of_seeds_and_names_what_was_not_run(
     assert outputs[1].read_bytes().startswith(b"%PDF")
     texts = svg_texts(outputs[0])
     assert {
-        "tokenized BLEU (0 to 100) before replacement",
+        "tokenized BLEU (0 to 100), before unknown words are replaced",
         "layers of the encoder or decoder",
         "not run: encoder 1-4, 6-12, 14-25; decoder 1-4, 6-25",
         "ours, mean ± standard deviation over seeds",

@@ -140,7 +140,7 @@ def test_the_same_runs_on_both_sides_are_no_two_systems(demo: Settings) -> None:
 def test_a_claim_about_eight_models_rests_on_eight(demo: Settings) -> None:
     together = entries(demo, BASE, [23.0], model=NO_SOURCE, run="ensemble3")
     eight = finding(demo, better(BASE, NO_SOURCE, models=8), together, other(demo))
-    assert eight.note == "the claim is of 8 models together, here are 3"
+    assert eight.note == "the claim is about 8 models together; here are only 3"
     assert eight.verdict == "no verdict"
     assert eight.value == pytest.approx(1.7)
     stranger = other(demo, model="another")

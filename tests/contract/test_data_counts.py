@@ -149,7 +149,9 @@ def test_unknown_tokens_are_counted_said_and_warned_of(
         )
     said = capsys.readouterr().out
     says(said, "train.arrow: 20.0% of the source and 0.0% of the target tokens are unk")
-    says(said, "warning: ", "train.arrow: 20.0% of the source and 0.0%", "(<unk>): is")
+    says(
+        said, "warning: ", "train.arrow: 20.0% of the source and 0.0%", "(<unk>): does"
+    )
     overlap = tmp_path / "overlap"
     write_json(overlap, TrainingOverlap(2, {"test": Overlap(30, 2, 3, 2)}))
     count_dataset(
@@ -261,5 +263,5 @@ def test_a_training_says_first_that_tokens_are_unknown(
     )
     lines = capsys.readouterr().err.splitlines()
     assert lines[1].startswith("warning: train: ")
-    says(lines[1], "% of the target tokens are unknown (<unk>): is the text in")
+    says(lines[1], "% of the target tokens are unknown (<unk>): does the text have")
     assert sum(line.startswith("warning: train") for line in lines) == 1

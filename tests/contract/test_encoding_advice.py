@@ -47,7 +47,7 @@ def test_a_word_is_shown_in_each_likely_encoding(
         ("\ufeffa".encode("utf-16-le"), ["mark is that of UTF-16: iconv -f UTF-16 -t"]),
         ("\ufeffa".encode("utf-16-be"), ["mark is that of UTF-16"]),
         ("\ufeffa".encode("utf-32-le"), ["mark is that of UTF-32"]),
-        (b"\xff\0\1", ["NUL bytes, so it is no text, or UTF-16 without"]),
+        (b"\xff\0\1", ["NUL bytes: it is not text, or it is UTF-16 without"]),
         # All bytes: no encoding of Latin script reads control characters as a word.
         (bytes(range(128, 256)), ["iconv"]),
         (b"a" * 100 + b"\xff", [f"'{'a' * 20}\u00ff'"]),

@@ -52,7 +52,7 @@ def test_a_models_weights_have_a_checksum_of_their_own(tmp_path: Path) -> None:
         others = weights | {name: np.asarray(changed)}
         assert saved(others, "a dictionary") != first
     path.write_bytes(b"weights")
-    says(refusal(run_manifest, [str(path)]), "model.safetensors: no model file")
+    says(refusal(run_manifest, [str(path)]), "model.safetensors: not a model file")
 
 
 def test_a_revision_is_a_commit_and_says_whether_files_differ(

@@ -94,7 +94,9 @@ def test_without_a_cache_it_is_said_and_nothing_is_measured(
     cache.parents[1].write_text("a file in the folder's place")
     settings = tiny.settings(maximum_epochs=1)
     train(tiny.job(task, tmp_path / "model.safetensors", settings))
-    assert "products are computed by blas, unmeasured" in capfd.readouterr().err
+    assert (
+        "products are computed by blas, without a measurement" in capfd.readouterr().err
+    )
 
 
 @pytest.mark.parametrize(("rate", "expected"), [(2.4, "fp32"), (2.6, "bf16")])

@@ -128,7 +128,7 @@ def test_a_damaged_record_and_a_missing_folder_are_named(
     remove: Command, tmp_path: Path, finished: Path
 ) -> None:
     (finished / "training.json").write_text("{}")
-    with pytest.raises(SystemExit, match=r"training\.json: no record of a training"):
+    with pytest.raises(SystemExit, match=r"training\.json: not a record of a training"):
         remove()
     shutil.rmtree(tmp_path)
     with pytest.raises(SystemExit, match="no such folder; name the folder of the res"):

@@ -362,6 +362,7 @@ def test_health_and_metrics(sharp: Path) -> None:
         running.ask("/translate", b"{")
         for headers in ({}, {"Host": "[::1"}):
             assert running.ask("/translate", None, headers).status == 405
+        assert running.ask("/download_file/a.txt", b"").status == 405
         assert running.ask("/nowhere").status == 404
         answer = running.ask("/metrics")
         health = running.ask("/health").content
@@ -371,6 +372,7 @@ def test_health_and_metrics(sharp: Path) -> None:
         'requests_total{endpoint="/translate",status="200"} 1.0',
         'requests_total{endpoint="/translate",status="400"} 1.0',
         'requests_total{endpoint="/translate",status="405"} 2.0',
+        'requests_total{endpoint="/download_file/{name}",status="405"} 1.0',
         "sentences_total 3.0",
         "waiting 0.0",
     ):
@@ -416,15 +418,48 @@ def test_the_description_is_of_what_is_taken(server: ModelServer) -> None:
 # ---- the command ----
 
 MOST_FILES = 150
+STOPPING = [signal.SIGTERM, signal.SIGINT, signal.SIGHUP]
+OPTIONS = ("--port=0", "--threads=1", "--device=cpu", "--request-seconds=1")
+
+STOPPED_AT_ONCE = """
+import signal, sys
+from convs2s.cli.main import main
+from convs2s.serving.server import Server
+
+run = Server.run
+
+def stopped(server, sockets):
+    signal.raise_signal(int(number))
+    run(server, sockets)
+
+Server.run = stopped
+number = sys.argv.pop()
+main(sys.argv[1:])
+"""
 
 
-@pytest.mark.parametrize("stop", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+@pytest.mark.parametrize("stop", STOPPING)
+def test_told_to_stop_before_it_runs_it_ends(sharp: Path, stop: signal.Signals) -> None:
+    """It has printed its address by then, and uvicorn does not handle signals yet."""
+    arguments = ["serve", str(sharp), *OPTIONS, str(int(stop))]
+    done = subprocess.run(
+        [sys.executable, "-c", STOPPED_AT_ONCE, *arguments],
+        stderr=subprocess.PIPE,
+        text=True,
+        timeout=120,
+    )
+    assert done.returncode == 0
+    assert re.fullmatch(r".* until Ctrl-C\nconvs2s serve: stopped\n", done.stderr), (
+        done.stderr
+    )
+
+
+@pytest.mark.parametrize("stop", STOPPING)
 def test_told_to_stop_it_answers_what_it_was_asked(
     sharp: Path, stop: signal.Signals
 ) -> None:
     """Before that, more clients than it may open files do not disturb it."""
-    options = "--port 0 --threads 1 --device cpu --request-seconds 1"
-    command = [sys.executable, "-m", "convs2s", "serve", str(sharp), *options.split()]
+    command = [sys.executable, "-m", "convs2s", "serve", str(sharp), *OPTIONS]
     process = subprocess.Popen(
         ["/bin/sh", "-c", f'ulimit -n {MOST_FILES}; exec "$@"', "sh", *command],
         stderr=subprocess.PIPE,

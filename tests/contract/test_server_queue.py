@@ -126,7 +126,7 @@ def test_more_than_may_wait_is_refused_at_once() -> None:
     async def work(batches: Batches) -> None:
         waiting = [asyncio.create_task(ask(batches, "abc")) for _ in range(2)]
         await asyncio.sleep(0)
-        with pytest.raises(BusyError, match="6 sentences wait, and 8 is the most"):
+        with pytest.raises(BusyError, match="6 sentences wait, at most 8 may"):
             await ask(batches, "abc")
         assert batches.waiting == 6
         await asyncio.gather(*waiting)
@@ -142,7 +142,7 @@ def test_of_too_many_the_largest_is_refused() -> None:
         await asyncio.sleep(0)
         with pytest.raises(BusyError):
             await ask(batches, "vwxyzvwxyz")  # none is larger
-        with pytest.raises(BusyError, match="8 sentences wait, and 8 is the most"):
+        with pytest.raises(BusyError, match="8 sentences wait, at most 8 may"):
             await large
         assert (await middle, await small) == ("FGH", "X")
 

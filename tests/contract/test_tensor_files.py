@@ -45,7 +45,7 @@ def test_a_description_that_no_reader_takes_is_not_written(
     monkeypatch.setattr(tensors, "MOST_HEADER_BYTES", 1000)
     description = {"dictionary": "a" * 1000}
     message = refusal(save_tensors, tmp_path / "model", {}, description)
-    says(message, "model: types, ", "safetensors reads at most 1,000", "lower")
+    says(message, "model: types, ", "safetensors can read at most 1,000", "lower")
     assert not list(tmp_path.iterdir())
 
 

@@ -321,7 +321,7 @@ def test_torchrun_is_told_of_the_workers_and_gives_them_time_to_save(
         # The first worker only noticed that the sixth had ended, which still cleans up.
         ({0: 1}, {0: None, 5: "pair 7 alone does not fit"}, "worker 5: pair 7 alone"),
         ({0: 1, 5: 1}, {0: None, 5: "pair 7"}, "worker 5: pair 7"),
-        ({0: 1, 13: -9}, {0: None}, "worker 13 was ended by SIGKILL"),
+        ({0: 1, 13: -9}, {0: None}, "worker 13 was killed by SIGKILL"),
         ({0: 1}, {0: None}, "the workers ended with the error above"),
         # All workers found the same.
         ({0: 1, 1: 1}, {1: "no such file", 0: "no such file"}, "worker 0: no such"),

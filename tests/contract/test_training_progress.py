@@ -93,7 +93,7 @@ def test_a_line_or_a_bar_and_the_file_say_how_far_an_epoch_is(
     expected = {"phase": "training", "epoch": epoch, "epochs": epochs, "batch": 60}
     expected |= {"batches": 100, "updates": 260, "loss": 2.5, "seconds_of_epoch": 80}
     assert expected.items() <= found.items()
-    assert progress_module.QUIET_SECONDS == 60
+    assert progress_module.LINE_SECONDS == 60
 
 
 def test_a_training_that_begins_or_resumes_has_made_the_updates_of_its_state(
@@ -164,6 +164,7 @@ def test_the_kept_log_grows_with_each_try_whoever_listens(
     [
         (0, "0 s"),
         (39.2, "40 s"),
+        (59.2, "1 min"),
         (60, "1 min"),
         (720, "12 min"),
         (3569, "59 min"),

@@ -1,6 +1,8 @@
 """A training that begins with a model: what it takes of it, and how it is known."""
 
+import hashlib
 from dataclasses import replace
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +10,8 @@ import pytest
 import torch
 
 from convs2s.config.file_reference import Download
+from convs2s.download import download
+from convs2s.download.partial_file import PartialFile
 from convs2s.files.checksums import sha256
 from convs2s.files.text import write_lines
 from convs2s.model_file import describe_model, load_model, save_model
@@ -118,27 +122,35 @@ def test_continue_goes_on_after_the_epoch_whose_weights_it_has(
     assert describe_model(output).training["epochs"] == 4
 
 
+@pytest.mark.parametrize("checksum", ["sha256", "md5", None])
 def test_a_url_is_fetched_once_and_checked(
-    task: Path, start: Path, output: Path, monkeypatch: pytest.MonkeyPatch
+    task: Path,
+    start: Path,
+    output: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    checksum: str | None,
 ) -> None:
     asked = []
 
-    def download(_: str, place: Path, **known: object) -> None:
-        asked.append(known)
-        place.write_bytes(start.read_bytes())
+    def fetch(source: str, part: PartialFile, _: object) -> None:
+        asked.append(source)
+        part.append(BytesIO(start.read_bytes()).read, None)
 
-    monkeypatch.setattr("convs2s.training.start.download_file", download)
+    monkeypatch.setattr(download, "fetch", fetch)
     url = "https://host.example/model.safetensors"
     recipe = job(task, url, output).recipe
-    known = {url: Download(url=url, sha256=sha256(start))}
+    known = {}
+    if checksum is not None:
+        digest = hashlib.new(checksum, start.read_bytes()).hexdigest()
+        known[url] = Download.model_validate({"url": url, checksum: digest})
     place = fetched_start(recipe, output, known)
     assert place is not None
     assert fetched_start(recipe, output, known) == place
-    assert fetched_start(recipe, output, {}) == place
-    assert asked == [{"sha256": sha256(start), "md5": None, "size": None}]
-    place.write_bytes(b"what was there before")
+    assert asked == [url]
+    place.write_bytes(b"damaged")
     assert fetched_start(recipe, output, known) == place
     assert sha256(place) == sha256(start)
+    assert asked == [url, url]
     other = "https://host.example/other.safetensors"
     assert fetched_start(job(task, other, output).recipe, output, {}) != place
     assert fetched_start(job(task, start, output).recipe, output, {}) is None

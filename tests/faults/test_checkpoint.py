@@ -183,7 +183,7 @@ def import_tiny(
         (
             TYPES,
             {"source_lang": "\ud800"},
-            ["2.st: has half a surrogate pair", "ud800"],
+            ["2.st: contains half a surrogate pair", "ud800"],
         ),
     ],
 )

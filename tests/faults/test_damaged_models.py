@@ -112,10 +112,27 @@ def test_half_a_surrogate_pair_is_no_type(model: Path, tmp_path: Path) -> None:
     fields["target_types"][7] = "a\ud800"
     save_file(weights, path, {METADATA_KEY: json.dumps(fields)})
     for read in (load_model, describe_model):
-        says(refusal(read, path), "m: has half a surrogate pair")
+        says(refusal(read, path), "m: contains half a surrogate pair")
     save_tensors(path, {}, {"word": "a"})
     path.write_bytes(path.read_bytes().replace(b'\\"a\\"', b'\\"\\\\ud800\\"'))
     refusal(load_tensors, path)
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        ("{", "Expecting property name"),
+        ("[" * 100_000, "recursion"),
+        ("[]", "found a list"),
+    ],
+)
+def test_a_description_that_is_no_object(
+    tmp_path: Path, content: str, reason: str
+) -> None:
+    path = tmp_path / "m"
+    save_file({}, path, {METADATA_KEY: content})
+    damaged = "m: damaged: its description is not a JSON object: "
+    says(refusal(load_tensors, path), damaged, reason, "; fetch or make the file again")
 
 
 def test_keys_of_any_kind_have_a_digest(tmp_path: Path) -> None:
@@ -173,7 +190,7 @@ def test_runs_and_tasks_that_were_exchanged_whole_are_not_decoded(runs: Path) ->
     first.rename(runs / "kept")
     (runs / "longer/seed1").rename(first)
     message = refusal(check_runs, [first / "model.safetensors"])
-    says(message, "seed1/training.json: belongs to another place, as ")
+    says(message, "seed1/training.json: belongs to another place, because ")
     tiny_results = runs.parent
     other = tiny_results.rename(tiny_results.with_name("other"))
     message = refusal(check_runs, [other / "models/small/seed2/model.safetensors"])
@@ -260,7 +277,7 @@ def test_a_file_that_was_copied_with_its_note_is_told_from_its_own(
     for path in (first, note_path(first)):
         shutil.copy(path, second.with_name(path.name))
     message = refusal(check_noted, [second])
-    says(message, f"{second}: belongs to another place, as .codes.sha256 beside")
+    says(message, f"{second}: belongs to another place, because .codes.sha256 ")
 
 
 def test_results_may_be_moved_renamed_and_linked(tmp_path: Path) -> None:

@@ -106,7 +106,7 @@ def test_more_gpus_than_cuda_sees_are_refused(
     monkeypatch: pytest.MonkeyPatch, visible: str
 ) -> None:
     monkeypatch.setenv(VISIBLE, visible)
-    says(refusal(take, 1, 2), "2 GPUs are asked for", "sees 1; ask for fewer")
+    says(refusal(take, 1, 2), "2 GPUs are requested", "sees 1; request fewer")
 
 
 def test_jobs_of_slurm_whose_gpus_have_equal_numbers_do_not_wait_for_each_other(

@@ -66,9 +66,9 @@ BODIES: tuple[tuple[object, int, list[str]], ...] = (
     ({"texts": W, "beam": 7}, 400, ["beam: expected at most 6"]),
     ({"texts": W, "beam": 2, "n_best": 3}, 400, ["n_best: a beam of 2"]),
     ({"texts": ["w1", "w\ud800"]}, 400, ["texts:2: not Unicode"]),
-    ({"texts": W * 65}, 413, ["65 texts", "64 is the most"]),
-    ({"texts": ["w", "é" * 201]}, 413, ["402 bytes", "400 is the most"]),
-    ({"texts": ["W1. W2. W3."] * 30}, 413, ["90 sentences", "80 is the most"]),
+    ({"texts": W * 65}, 413, ["65 texts", "at most 64 are allowed"]),
+    ({"texts": ["w", "é" * 201]}, 413, ["402 bytes", "at most 400 are allowed"]),
+    ({"texts": ["W1. W2. W3."] * 30}, 413, ["90 sentences", "at most 80 are allowed"]),
     # Attention has a weight for each pair of tokens, for each of the best hypotheses.
     (
         {"texts": ["w" * 283], "attention": True, "n_best": 2},
@@ -77,7 +77,11 @@ BODIES: tuple[tuple[object, int, list[str]], ...] = (
     ),
     ({"texts": ["w" * 200_000]}, 413, ["more than 157,696 bytes"]),
     # The model reads 63 tokens. Dense punctuation has a token for each two bytes.
-    ({"texts": ["w1", "w2 " * 64]}, 413, ["sentence of 64 tokens", "63 is the most"]),
+    (
+        {"texts": ["w1", "w2 " * 64]},
+        413,
+        ["sentence of 64 tokens", "at most 63 are allowed"],
+    ),
     ({"texts": [". " * 200]}, 413, ["sentence of 200 tokens", "split it"]),
     ({"texts": ["w1 " * 60] * 6, "beam": 6}, 413, ["more than 2,000", "smaller beam"]),
     ({"texts": ["w1"] + [1] * 40_000}, 400, ["texts[1]: expected a valid string"]),
@@ -89,7 +93,7 @@ BODIES: tuple[tuple[object, int, list[str]], ...] = (
     ({"q": "<p>w1</p>" * 65, **LANGUAGES, "format": "html"}, 413, ["65 texts"]),
     ({"q": "w1", **LANGUAGES, "alternatives": -1}, 400, ["alternatives: ", "least 0"]),
     (LANGUAGES, 400, ["key 'q' is missing"]),
-    ({"q": "w1\n" * 64, **LANGUAGES}, 413, ["65 texts", "64 is the most"]),
+    ({"q": "w1\n" * 64, **LANGUAGES}, 413, ["65 texts", "at most 64 are allowed"]),
 )
 
 
@@ -237,7 +241,7 @@ def test_a_busy_server_and_one_that_stops_tell_to_come_again(
     monkeypatch.setattr(f"{batches}.waiting", 60)
     answer = server.translate(*["w1"] * 21)
     assert answer.status == 503
-    says(answer.content["error"], "60 sentences wait", "80 is the most", "ask again")
+    says(answer.content["error"], "60 sentences wait", "at most 80 may", "again")
 
     async def cut_off(*_: object) -> None:
         # As uvicorn does to every request, after stop_seconds.
@@ -386,7 +390,11 @@ def test_connections_leave_files_to_the_process(
     server = pytest.importorskip("convs2s.serving.server")
     monkeypatch.setattr("resource.getrlimit", lambda _: (allowed, allowed))
     if not most:
-        says(refusal(server.most_connections, 80), "`ulimit -n` is 100", "raise it")
+        says(
+            refusal(server.most_connections, 80),
+            "`ulimit -n` is 100",
+            "raise the limit",
+        )
     elif most == 160:
         assert server.most_connections(80) == 160
     else:
@@ -525,8 +533,8 @@ def test_a_port_that_is_taken(sharp: Path, run: Terminal) -> None:
 @pytest.mark.parametrize(
     ("beam", "settings", "words"),
     [
-        (12, {}, ["--beam 12", "--largest-beam is 10"]),
-        (3, {"most_waiting": 20}, ["--most-texts 64", "--most-waiting is 20"]),
+        (12, {}, ["--beam 12", "--largest-beam 10"]),
+        (3, {"most_waiting": 20}, ["--most-texts 64", "--most-waiting 20"]),
     ],
 )
 def test_what_no_request_could_have_is_refused_at_the_start(

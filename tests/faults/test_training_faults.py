@@ -362,7 +362,11 @@ def test_a_worker_that_vanishes_or_freezes_leaves_a_state_to_go_on_from(
     command = [sys.executable, "-c", LAUNCHED, "train", str(task), *options.split()]
     for sent, code, words in (
         (signal.SIGSTOP, 1, "is frozen (no sign of life for 4.8 s) and is killed"),
-        (signal.SIGKILL, 1, "worker 1 was ended by SIGKILL, and the others with it"),
+        (
+            signal.SIGKILL,
+            1,
+            "worker 1 was killed by SIGKILL, so the others were stopped",
+        ),
         (signal.SIGHUP, 75, "training is not finished: SIGHUP was received; saved in"),
     ):
         begun = time.time()

@@ -60,8 +60,14 @@ def begun(start: Path, mode: str = "initialise") -> dict[str, Any]:
         ("model", {"languages": {"source": "fr", "target": "en"}}, ["fr to en, "]),
         ("model", {"preparation": "none"}, ["prepared by none", "moses_test"]),
         ("model", {"bpe_codes": "w 1\nw 2\n"}, ["2 BPE merges", "vocabulary_of"]),
-        ("model", {"splittable": ["w1"]}, ["another threshold"]),
-        ("model", {"truecasers": {"en": ["A"]}}, ["truecaser differs"]),
+        ("model", {"splittable": ["w1"]}, ["vocabulary.threshold", "counts"]),
+        ("model", {"glossaries": ["w1"]}, ["vocabulary.glossaries differ"]),
+        (
+            "model",
+            {"splittable": ["w1"], "source_types": [f"v{each}" for each in range(12)]},
+            ["source vocabulary differs: type 1 is 'v0'", "vocabulary_of"],
+        ),
+        ("model", {"truecasers": {"en": ["A"]}}, ["its truecaser", "differs"]),
         ("model", {"training": {}}, ["as: initialise"]),
         # Data and settings.
         (
@@ -71,7 +77,7 @@ def begun(start: Path, mode: str = "initialise") -> dict[str, Any]:
         ),
         ("plain", SELECTION, ["vocabulary_selection", "candidates"]),
         ("recipe", DIVERGING, ["diverged in epoch 1 at update", "lower the learning"]),
-        ("job", {"candidates": Path(__file__)}, ["selects no vocabulary"]),
+        ("job", {"candidates": Path(__file__)}, ["has no vocabulary_selection"]),
         ("job", {"products": "onednn"}, ["onednn", "only blas", "auto"]),
         ("job", {"states": "nosuch://a"}, ["states: nosuch://a: cannot be read"]),
     ],

@@ -12,6 +12,7 @@ from convs2s.data.vocabulary import END
 from convs2s.decoding import translate
 from convs2s.decoding.parallel import Stop
 from convs2s.decoding.search import Hypothesis, beam_search
+from convs2s.models import recorded_ensemble
 from convs2s.models.convs2s import ConvS2S
 from convs2s.models.ensemble import Ensemble
 from convs2s.models.network import Network
@@ -91,6 +92,21 @@ def test_a_recording_is_used_again_for_batches_of_its_shape() -> None:
     for lengths in shapes + shapes:
         beam_search(recorded, batch(*lengths), options(beam=2))
     assert len(recorded.made) == 3
+
+
+def test_the_recording_that_is_idle_for_longest_is_dropped(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(recorded_ensemble, "MOST_RECORDINGS", 2)
+    recorded = Recorded(network())
+    # Two decoders of one shape are out at once. The second comes back last.
+    first = recorded.start(batch(4), 1)
+    second = recorded.start(batch(4), 1)
+    first.release()
+    beam_search(recorded, batch(20), options(beam=1))
+    second.release()
+    beam_search(recorded, batch(40), options(beam=1))
+    assert list(recorded._idle) == [(1, 16, 1), (1, 48, 1)]
 
 
 @pytest.mark.parametrize("beam", [1, 3])

@@ -39,16 +39,16 @@ class _Arguments(Section):
     pretokenized: bool = False
     n_best: PositiveInt = 1  # number of hypotheses in each translation
     attention: bool = False  # whether each hypothesis has its attention
-    # Whether each sentence of a text is translated by itself; None: unless it is pretokenized.
+    # Whether each sentence of a text is translated by itself; None means unless ``pretokenized``.
     split_sentences: bool | None = None
 
 
 class Translator:
     """One model, or several as an ensemble.
 
-    A pickle of a translator has the paths of its model files, their checksums and the arguments of
-    ``load``. Whoever unpickles it loads the files again. A translator never changes, so a copy of
-    it, also by ``deepcopy``, is the translator itself.
+    A pickle of a translator contains the paths and checksums of its model files and the arguments
+    of ``load``. Unpickling it loads the files again. A translator never changes, so ``copy`` and
+    ``deepcopy`` return the translator itself.
 
     Examples:
         >>> translator = convs2s.Translator.load("model.safetensors")
@@ -64,10 +64,10 @@ class Translator:
         paths: Sequence[str],
         arguments: Values,
     ) -> None:
-        """Wrap models that are in memory on a device. Use ``load`` to read them from files.
+        """Wrap models that are in memory on a device. Use ``load`` to read models from files.
 
-        ``paths`` and ``arguments`` are the absolute paths and the arguments with which ``load``
-        opens the same models again.
+        ``paths`` and ``arguments`` are the absolute paths and the other arguments with which
+        ``load`` loads the same models again.
         """
         self._lines = lines
         self.device = device
@@ -83,7 +83,7 @@ class Translator:
         return self
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Return what a pickle has: how to load the models again, and the files' checksums.
+        """Return the content of a pickle: how to load the models again, and their checksums.
 
         Raises:
             UserError: a file was removed or changed since it was loaded.
@@ -94,6 +94,7 @@ class Translator:
 
     @cached_property
     def _scorer(self) -> "PairScorer":
+        """The scorer of pairs, which loads the models again, into torch, at its first use."""
         from convs2s.decoding.rescoring import PairScorer
 
         form: Literal["tokens", "raw"] = "tokens" if self._lines.pretokenized else "raw"
@@ -112,18 +113,18 @@ class Translator:
         cuda_graphs: bool = True,
         pretokenized: bool = False,
     ) -> Self:
-        """Load a model file, or several that make an ensemble.
+        """Load a model file, or the files of several models as an ensemble.
 
         Args:
             path: the file, or a list of files.
-            device: where to compute; ``auto`` is a GPU if there is one. On a GPU, this process
-                multiplies float32 in TF32 from then on.
+            device: where to compute; ``auto`` means a GPU if there is one. If it is a GPU, torch
+                multiplies all float32 matrices of this process in TF32 from then on.
             threads: number of batches that are searched at the same time on a CPU; None means the
                 number of cores.
-            precision: precision of the arithmetic in a search; ``auto`` is the fastest on this
+            precision: precision of the arithmetic in a search; ``auto`` means the fastest on this
                 machine.
             ensemble: what an ensemble averages at each step.
-            cuda_graphs: whether a step is recorded on a GPU and replayed.
+            cuda_graphs: whether a step of the search is recorded on a GPU and then replayed.
             pretokenized: whether all texts are the model's tokens, separated by blanks, such as
                 lo@@ w, instead of raw text.
 
@@ -137,7 +138,8 @@ class Translator:
             "ensemble": ensemble,
             "cuda_graphs": cuda_graphs,
         }
-        # `translate` decides whether words are replaced, and checks that there is attention.
+        # `translate` has its own setting for the replacement of unknown words. By default it is on,
+        # which a model without attention would refuse already here.
         decoding = {**of_the_models, "replace_unknown": False}
         validated(_Arguments, loading, "load")
         settings = validated(DecodingSettings, decoding, "load")
@@ -158,32 +160,32 @@ class Translator:
 
     @property
     def task(self) -> str:
-        """The task that the models were trained for."""
+        """The task for which the models were trained."""
         return self._lines.description.task
 
     @property
     def languages(self) -> dict[str, str]:
-        """The language codes of the ``source`` and of the ``target``."""
+        """The language codes of the models: that of the ``source`` and that of the ``target``."""
         return dict(self._lines.description.languages)
 
     @property
     def attends(self) -> bool:
-        """Whether any of the models has attention, which alignments and replaced words need."""
+        """Whether any of the models has attention, which alignment and word replacement need."""
         return self._lines.ensemble.attends
 
     @property
     def most_tokens(self) -> int:
-        """The maximum number of tokens that the models read of a sentence."""
+        """The maximum number of tokens of a sentence that the models can read."""
         return self._lines.most_tokens
 
     def tokens(self, text: str) -> list[str]:
-        """Return the models' tokens of a sentence, however many they are."""
+        """Return all tokens of a sentence, which may be more than ``most_tokens``."""
         return self._lines.tokens(text)
 
     def code_length(self, text: str) -> int:
-        """Return the number of tokens of a sentence, where unknown ones count by their characters.
+        """Return the number of tokens of a text; an unknown token counts once per character.
 
-        It is small for text in the models' source language.
+        For text in the models' source language, this number is small.
         """
         length = 0
         for token in self.tokens(text):
@@ -205,14 +207,14 @@ class Translator:
         Sentences of similar length are translated in the same batch.
 
         Args:
-            texts: raw texts; a text without any word has an empty translation.
-            n_best: number of hypotheses in ``Translation.n_best``, the best first. A search that
-                ends at its longest output may find fewer.
-            attention: whether each hypothesis has its attention, layer by layer, which takes one
+            texts: raw texts. The translation of a text without any word is empty.
+            n_best: number of hypotheses in ``Translation.n_best``, the best first. If the search
+                stops at the longest output, there may be fewer.
+            attention: whether each hypothesis contains its attention in each layer, which takes one
                 more pass through the network.
-            split_sentences: whether each sentence of a text is translated by itself. A text still
-                has one translation, which joins those of its sentences (docs/translating.md). None
-                means True for raw text; the model's own tokens cannot be split.
+            split_sentences: whether each sentence of a text is translated by itself. The text still
+                gets one translation, which joins those of its sentences (docs/translating.md). None
+                means True for raw text, and False for a model's tokens, which cannot be split.
             settings: any setting of ``DecodingSettings`` (docs/configuration.md) that ``load`` does
                 not take, such as ``beam=5``.
 
@@ -229,14 +231,12 @@ class Translator:
         lines = self._searching_by(settings, results)
         if split_sentences and lines.pretokenized:
             raise UserError(
-                "translate: split_sentences: splits raw text, not a model's tokens"
+                "translate: split_sentences: can split raw text, but not a model's tokens"
             )
         if split_sentences is None:
             split_sentences = SPLIT_SENTENCES and not lines.pretokenized
-        numbered = list(enumerate(checked, start=1))
-        split = SplitLines(
-            numbered, self.languages["source"] if split_sentences else None
-        )
+        splitting_language = self.languages["source"] if split_sentences else None
+        split = SplitLines(list(enumerate(checked, start=1)), splitting_language)
         translations = lines.translate_chunk(split.sentences, n_best)
         if attention:
             translations = list(map(self._with_attention, translations))
@@ -251,12 +251,12 @@ class Translator:
         attention: bool = False,
         **settings: object,
     ) -> list[Translation]:
-        """Translate sentences whose tokens are known, and return translations in the same order.
+        """Translate sentences whose tokens are given, and return translations in the same order.
 
         Args:
-            sentences: for each sentence its text and what ``tokens`` returns for it, which may not
-                be more than ``most_tokens``.
-            stopped: another thread may set it if the translations are no longer needed.
+            sentences: for each sentence its text and its tokens, as ``tokens`` returns them, but at
+                most ``most_tokens``.
+            stopped: another thread may set this event if nobody needs the translations any more.
             n_best: as in ``translate``.
             attention: as in ``translate``.
             settings: as in ``translate``.
@@ -290,7 +290,7 @@ class Translator:
     ) -> LineTranslator:
         """Return a translator with these settings of the search.
 
-        ``results`` are the arguments of ``translate`` that say what is returned.
+        ``results`` are the arguments of ``translate`` that say what it returns. They are checked.
 
         Raises:
             UserError: a setting or an argument is not valid, or no model has the attention that is
@@ -299,10 +299,11 @@ class Translator:
         of_the_model = sorted(OF_A_MODEL & settings.keys())
         if of_the_model:
             raise UserError(
-                f"translate: {of_the_model[0]}: is a setting of the model: give it to load"
+                f"translate: {of_the_model[0]}: is a setting of the model: pass it to load"
             )
         decoding = {**self._lines.settings.model_dump(include=OF_A_MODEL), **settings}
         if not self.attends:
+            # Without attention, unknown words cannot be replaced, which is the default.
             decoding.setdefault("replace_unknown", False)
         search = validated(DecodingSettings, decoding, "translate")
         if isinstance(search.length_penalty, TunedLengthPenalty):
@@ -310,12 +311,14 @@ class Translator:
         lines = self._lines.searching_by(search)
         arguments = validated(_Arguments, results, "translate")
         if arguments.attention and not self.attends:
-            raise UserError("translate: attention: no model here has any: leave it out")
+            raise UserError(
+                "translate: attention: none of the models has attention: leave it out"
+            )
         lines.settings.check_n_best(arguments.n_best, "translate: n_best")
         return lines
 
     def _with_attention(self, translation: Translation) -> Translation:
-        """Return a translation whose hypotheses have their attention."""
+        """Return a translation with the attention of each of its hypotheses added."""
         hypotheses = []
         for hypothesis in translation.n_best:
             attention = self._lines.attention(hypothesis)
@@ -325,11 +328,11 @@ class Translator:
         )
 
     def score(self, pairs: Iterable[tuple[str, str]]) -> "list[PairScore]":
-        """Score given translations and return a score for each pair, in the same order.
+        """Score given translations, and return a score for each pair in the same order.
 
         A pair is a source and a target, both raw text (or tokens, if the model was loaded with
-        ``pretokenized``). Its score has the log-probability of the target given the source, in
-        nats, and the number of target tokens, with ``</s>``.
+        ``pretokenized``). Its score contains the log-probability of the target given the source, in
+        nats, and the number of target tokens, ``</s>`` included.
 
         Raises:
             UserError: an item of ``pairs`` is not a pair of texts.
@@ -339,11 +342,11 @@ class Translator:
         checked: list[tuple[str, str]] = []
         for number, pair in enumerate(pairs, start=1):
             place = f"pairs:{number}"
-            if (
-                isinstance(pair, str | bytes)
-                or not isinstance(pair, Sequence)
-                or len(pair) != 2
-            ):
+            # A text of two characters is a sequence of length 2, too.
+            is_sequence = isinstance(pair, Sequence) and not isinstance(
+                pair, str | bytes
+            )
+            if not is_sequence or len(pair) != 2:
                 raise UserError(f"{place}: expected a pair (source, target) of texts")
             source, target = pair
             checked.append((check_text(source, place), check_text(target, place)))
@@ -352,7 +355,7 @@ class Translator:
         return list(score_pairs(self._scorer, checked))
 
     def __repr__(self) -> str:
-        """Name the task, the languages, the number of models and the device."""
+        """Return the task, the languages, the number of models and the device in one line."""
         languages = f"{self.languages['source']}-{self.languages['target']}"
         return f"<Translator {self.task} {languages}, {len(self._lines.models)} x, {self.device}>"
 
@@ -363,10 +366,10 @@ def _loaded_again(
     checksums: Mapping[str, str],
     arguments: Values,
 ) -> Translator:
-    """Return the translator that was pickled, with its models loaded from the same files.
+    """Return a pickled translator, with its models loaded from the same files again.
 
     Raises:
-        UserError: as ``Translator.load``, or a file is not the one of the pickled translator.
+        UserError: as in ``Translator.load``; or a file was moved or changed since the pickling.
     """
     for path, checksum in checksums.items():
         if not Path(path).is_file():
@@ -376,26 +379,26 @@ def _loaded_again(
             )
         if sha256(path) != checksum:
             raise UserError(
-                f"{path}: another file than when the Translator was pickled: put back the file, or "
-                "load it and pickle again"
+                f"{path}: not the same file as when the Translator was pickled: put back that "
+                "file, or load this one and pickle the Translator again"
             )
     return kind.load(paths, **arguments)
 
 
 def check_texts(texts: object, name: str) -> list[str]:
-    """Return the texts if a model can translate them.
+    """Check that a model can translate texts, and return them as a list.
 
     The lines of files are checked in the same way (``convs2s.files.text``).
 
     Raises:
         UserError: ``texts`` is not a list of texts; or a text has more than ``LONGEST_LINE_BYTES``
-            bytes of UTF-8, is not valid Unicode, or contains a NUL or a line feed. The message has
-            ``name`` and the number of the text, from 1.
+            bytes of UTF-8, is not valid Unicode, or contains a NUL or a line feed. The message
+            begins with ``name`` and the number of the text, counted from 1.
     """
     if isinstance(texts, str | bytes) or not isinstance(texts, Sequence):
         raise UserError(
             f"{name}: expected a list of texts, one sentence each, found {_type_of(texts)}: put a "
-            "single text into a list, call list() on a column"
+            "single text into a list, or call list() on a column of a table"
         )
     return [
         check_text(text, f"{name}:{number}")
@@ -404,9 +407,9 @@ def check_texts(texts: object, name: str) -> list[str]:
 
 
 def check_text(text: object, place: str) -> str:
-    """Return a text if a model can translate it, as described in ``check_texts``.
+    """Check that a model can translate a text, as in ``check_texts``, and return the text.
 
-    ``place`` is the beginning of the message of the UserError, such as ``texts:3``.
+    The message of the UserError begins with ``place``, such as ``texts:3``.
     """
     if not isinstance(text, str):
         raise UserError(f"{place}: expected a text, found {_type_of(text)}")
@@ -415,25 +418,24 @@ def check_text(text: object, place: str) -> str:
     except UnicodeEncodeError as error:
         raise UserError(
             f"{place}: not Unicode: half a surrogate pair at character {error.start + 1}; decode "
-            "the original bytes by their real encoding"
+            "the original bytes with their real encoding"
         ) from None
     if size > LONGEST_LINE_BYTES:
         raise UserError(
-            f"{place}: a text of {size:,} bytes, and {LONGEST_LINE_BYTES:,} is the most: give "
-            "one sentence at a time"
+            f"{place}: a text of {size:,} bytes, but at most {LONGEST_LINE_BYTES:,} are allowed: "
+            "pass one sentence at a time"
         )
-    for character, called in {"\0": "the character NUL", "\n": "a line feed"}.items():
+    for character, name in {"\0": "the character NUL", "\n": "a line feed"}.items():
         if character in text:
             raise UserError(
-                f"{place}: holds {called} at character {text.index(character) + 1}: expected one "
+                f"{place}: contains {name} at character {text.index(character) + 1}: expected one "
                 "sentence of plain text"
             )
     return text
 
 
 def _type_of(value: object) -> str:
-    return (
-        "one text"
-        if isinstance(value, str)
-        else f"the Python type {type(value).__name__}"
-    )
+    """Return the type of a wrong argument for a message."""
+    if isinstance(value, str):
+        return "one text"
+    return f"the Python type {type(value).__name__}"

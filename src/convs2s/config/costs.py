@@ -42,11 +42,11 @@ class GpuRates(Section):
     memory: PositiveFloat
     """Size of the GPU's memory, in GB."""
     link: PositiveFloat | None = None
-    """Rate at which a GPU sends to the others of its node, in GB/s; null: several GPUs have no
-    estimate."""
+    """Rate at which a GPU sends to the others of its node, in GB/s; null: trainings on several GPUs
+    get no estimate."""
     network: PositiveFloat | None = None
-    """Rate at which a node of eight GPUs sends to other nodes, in GB/s; null: several nodes have no
-    estimate."""
+    """Rate at which a node of eight GPUs sends to other nodes, in GB/s; null: trainings on several
+    nodes get no estimate."""
     source: str
     """Where the figures come from."""
 
@@ -69,7 +69,8 @@ class Costs(Section):
     prepare_rate: CostFigure
     """Sentence pairs per second that one core normalizes, tokenizes and filters."""
     truecase_rate: CostFigure
-    """Sentence pairs per second that one core truecases, including the learning of the cases."""
+    """Sentence pairs per second that one core truecases, including the training of the
+    truecaser."""
     count_rate: CostFigure
     """Sentence pairs per second whose words one core counts."""
     merge_rate: CostFigure
@@ -85,15 +86,15 @@ class Costs(Section):
     share_of_peak: CostFigure
     """Share of a GPU's peak rate that matrix products are assumed to reach."""
     block_passes: CostFigure
-    """Number of times that a training reads or writes an array with the size of a convolutional
-    block's output, for each block, forward and backward."""
+    """How often one forward and backward pass through a convolutional block reads or writes an
+    array of the size of the block's output."""
     block_launches: CostFigure
     """Number of operations that the CPU starts on the GPU for each convolutional block and
     micro-batch, forward and backward."""
     new_shapes: CostFigure
-    """Share of micro-batches that a training does not replay as CUDA graphs."""
+    """Share of micro-batches whose shape is new, so that no recorded CUDA graph can be replayed."""
     update_launches: CostFigure
-    """Number of operations of an update that the CPU starts beside the replayed ones."""
+    """Number of operations that the CPU starts for each update in addition to the replayed ones."""
     launch_microseconds: CostFigure
     """Microseconds that the CPU takes to start one operation on the GPU."""
     paper_gpu: GpuRates
@@ -104,10 +105,10 @@ class Costs(Section):
     """Trainings whose time a paper states."""
 
     def training(self, text: str, model: str) -> PrintedTraining | None:
-        """Return what a paper states of a model's training on a task's text, or None.
+        """Return what a paper states about the training of a model on a task's text, or None.
 
-        The hours of NAME also apply to NAME_fp32, which has the paper's recipe without bf16 and
-        compilation.
+        NAME_fp32 is the model NAME without bf16 and compilation, as in the paper, so the hours that
+        are listed for NAME apply to it as well.
         """
         model = model.removesuffix("_fp32")
         stated = {(entry.text, entry.model): entry for entry in self.trainings}

@@ -17,16 +17,19 @@ from convs2s.config.section import (
 )
 
 MICRO_BATCH_TOKENS = 4000
-"""Default of ``batch.micro_batch_tokens``, for which a GPU's memory may put more."""
+"""Default of ``batch.micro_batch_tokens``. On a GPU it stands for a number that grows with the
+memory (`tokens_for_memory`)."""
 
 
 def tokens_for_memory(memory: float) -> int:
-    """Return the micro-batch of a GPU with ``memory`` bytes, for a recipe with the default.
+    """Return the maximum tokens of a micro-batch on a GPU with ``memory`` bytes.
+
+    This is for recipes that keep the default of ``batch.micro_batch_tokens``.
 
     It is 4,000 tokens for each 10 GB, but not more than 32,000: larger micro-batches are hardly
     faster. WMT'14 English-French takes 4 GB for 4,000 tokens in fp32
-    (tests/contract/test_gpu_budgets.py), and twice as much where some shapes are recorded and
-    others are not.
+    (tests/contract/test_gpu_budgets.py), and twice as much if micro-batches of some shapes are
+    replayed as CUDA graphs (`convs2s.training.recorded`) and others are not.
     """
     return MICRO_BATCH_TOKENS * min(8, max(1, int(memory // 10**10)))
 
@@ -39,8 +42,8 @@ class Start(Section):
 
     model: ModelFile = Field(alias="from")
     """The model file, as a path or an http(s) URL. config/downloads.yaml may state the checksum of
-    the URL. The model must have the same vocabularies, BPE codes and network as the training; a
-    task takes the vocabularies and codes from the file by vocabulary_of."""
+    the file at the URL. The model must have the same vocabularies, BPE codes and network as the
+    training. The key vocabulary_of of a task takes the vocabularies and codes from the file."""
     mode: Literal["continue", "initialise"] = Field(alias="as")
     """initialise takes only the model's weights, for example for fine-tuning on other data.
     continue resumes after the model's best epoch. It needs the data that the model was trained on
@@ -60,7 +63,8 @@ class BatchLimits(Section):
     """Maximum number of tokens that a device computes at a time. A larger batch is split into
     micro-batches of this size. null sets no limit. On a GPU the default, 4000, stands for 4,000
     tokens for each 10 GB of memory, at most 32,000; any other number is the limit on every device.
-    With split: separate, the number itself is the size of an update."""
+    With split: separate, each micro-batch is an update, so every number, also the default, is the
+    limit on every device."""
     lengths: Literal["mixed"] | None = None
     """mixed: a batch has pairs of any lengths, in random order. null: a batch has pairs of about
     the same lengths, which leaves little padding (Sutskever et al. 2014, section 3.4)."""
@@ -131,12 +135,12 @@ class Recipe(Section):
     loss decides between epochs of equal BLEU, and as long as BLEU is below 5. null: the validation
     loss, as in the paper."""
     average: Annotated[int, Field(ge=2)] | None = None
-    """Number of last epochs whose parameters are averaged into the resulting model. null: the model
-    has the parameters of the best epoch, as in the paper."""
+    """How many of the last epochs have their parameters averaged into the resulting model. null:
+    the model has the parameters of the best epoch, as in the paper."""
     precision: Literal["auto", "fp32", "bf16"] = "fp32"
     """Number format in which training computes. Parameters are always kept in fp32. auto takes bf16
-    where it is faster: on GPUs that have it, and on CPUs by a measurement (docs/training.md). The
-    choice is kept with the states, so a training is resumed with the same."""
+    where it is faster: on GPUs that have it, and on CPUs where a measurement finds it faster
+    (docs/training.md). The choice is kept with the states, so a resumed training keeps it."""
     compile: bool = False
     """Whether the network is compiled with torch.compile, for long trainings on GPUs. Compilation
     takes minutes at the start of a training and needs a C compiler (a C++ compiler on a CPU). On a
@@ -163,7 +167,7 @@ class Recipe(Section):
             raise PydanticCustomError(
                 "keys",
                 f"a cosine schedule needs maximum_epochs above its warmup ({schedule.warmup:g}), "
-                f"not {epochs}",
+                f"not {'null' if epochs is None else epochs}",
             )
         # A plateau may start below the minimum, which applies only after the first division.
         if schedule.kind == "step" and self.learning_rate < schedule.minimum:

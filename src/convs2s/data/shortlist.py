@@ -2,8 +2,8 @@
 
 Paper, section 5.4 (Mi et al. 2016; L'Hostis et al. 2016). As in the authors' code, the selected
 types are the most frequent types, the candidates that the word alignment gives for each source
-word, and in training also the types of the reference translations. The selection depends on
-nothing but the sentences, this table and the two vocabularies.
+word, and in training also the types of the reference translations. The selection depends
+only on the sentences, the candidates, the number of frequent types and the two vocabularies.
 """
 
 from collections.abc import Iterable, Sequence

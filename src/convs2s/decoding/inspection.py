@@ -24,10 +24,10 @@ if TYPE_CHECKING:
     from convs2s.models.network import Network
 
 ReadsAttention = Callable[[Sequence[int], Sequence[int]], Numbers]
-"""A function of source and target (m and n indices, ``</s>`` last) to the attention by layer.
+"""A function that takes a source and a target (m and n indices, ``</s>`` last).
 
-The result is (layers, n, m). A pass of its own computes it, because a search keeps only the index
-of the source token with the highest mean attention.
+It returns the attention (layers, n, m). This takes a forward pass of its own, because for each
+target token a search keeps only the source token with the highest mean attention.
 """
 
 
@@ -67,7 +67,7 @@ def attention_of(
     if not 1 <= line <= len(rows):
         raise UserError(
             f"{translations}: has {len(rows)} lines, so there is no sentence {line}; change "
-            "plots.sentences in config.yaml, or the name of the target"
+            "plots.sentences in config.yaml, or the number at the end of the plot's name"
         )
     problem = "not a translation; decode the test set again"
     with failures_of_file(f"{translations}:{line}", problem):
@@ -93,7 +93,7 @@ def attention_reader(model: Path) -> ReadsAttention | None:
             network = Weights(weights, description.architecture, description.sizes)
             return AttentionReader(network).read
         except ValueError:
-            load_model(model)  # says what is wrong with the weights
+            load_model(model)  # raises a UserError that says which weights are wrong
             raise
     loaded, _ = load_model(model)
     return partial(layer_attention, loaded) if loaded.attends else None
@@ -119,7 +119,7 @@ def layer_attention(
     source: Sequence[int],
     target: Sequence[int],
 ) -> Numbers:
-    """Return the attention of each layer of a network of torch; see `ReadsAttention`."""
+    """Return the attention of each layer of a torch network; see `ReadsAttention`."""
     import torch
 
     device = network.output.bias.device
@@ -129,15 +129,16 @@ def layer_attention(
             torch.tensor([source], device=device),  # (1, m)
             torch.tensor([previous], device=device),  # (1, n)
         )
-        return torch.cat(attentions).cpu().numpy()
+        # The attention of each layer is (1, n, m).
+        return torch.cat(attentions).cpu().numpy()  # (layers, n, m)
 
 
 @dataclass(frozen=True)
 class FinalStates:
     """The final states of an LSTM's encoder, which are all that its decoder gets of a sentence."""
 
-    tokens: list[list[str]]  # the tokens of each line that the model reads
-    unknown: list[list[str]]  # the tokens of each line that are not in the vocabulary
+    tokens: list[list[str]]  # for each line, the tokens that the model reads
+    unknown: list[list[str]]  # for each line, the tokens that are not in the vocabulary
     # (lines, numbers): outputs and cells, bottom layer first.
     states: NDArray[np.floating[Any]]
 

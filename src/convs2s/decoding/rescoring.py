@@ -155,7 +155,7 @@ class PairScorer:
         return cls(ensemble, description, device, form)
 
     def score(self, given: Iterable[GivenTargets]) -> Iterator[list[PairScore]]:
-        """Yield the scores of the targets of each source, both in the order given.
+        """Yield a list for each source, in order: the scores of its targets, in order.
 
         Raises:
             UserError: a line has more tokens than the models have positions; the message gives the
@@ -194,7 +194,10 @@ class PairScorer:
             yield [scores[source_index, index] for index in range(len(item.targets))]
 
     def _score_batch(self, batch: list[_Unit], _: Event) -> dict[_Key, PairScore]:
-        """Return the score of each target of a batch, by the target's key."""
+        """Return the score of each target of a batch, by the target's key.
+
+        `search_in_threads` also gives an event that would stop a search; it is not used here.
+        """
         width = max(map(_width, batch))  # K
         rows: list[list[int]] = []
         for unit in batch:
@@ -268,11 +271,14 @@ def log_probabilities(
     log-probability is 0.
     """
     state = ensemble.start(source, target.shape[1])
+    # Decoding begins with </s>, as in training.
     previous = torch.full_like(target[:, :, 0], END)  # (B, K)
     totals = torch.zeros_like(previous, dtype=torch.float64)  # (B, K)
     for tokens in target.unbind(2):  # (B, K)
-        predictions, _ = state.step(previous)  # (B, K, V)
-        chosen = predictions.gather(2, tokens.unsqueeze(2)).squeeze(2)  # (B, K)
+        log_probabilities_of_types, _ = state.step(previous)  # (B, K, V)
+        chosen = log_probabilities_of_types.gather(2, tokens.unsqueeze(2)).squeeze(
+            2
+        )  # (B, K)
         totals += chosen.masked_fill(tokens == PADDING, 0.0)
         previous = tokens
     return totals

@@ -1,9 +1,9 @@
 """Write files atomically: a file under its final name is complete, and no two writers interfere.
 
 If only the Snakemake process is killed, its jobs go on, and a rerun starts the same jobs beside
-them. Each job therefore writes to a temporary folder of its own, and holds a lock on a file in this
-folder while it runs. The lock is released when the process ends, even if it is killed, so that
-another process, also on another machine, can tell that the folder is left over.
+them. Therefore each job writes to a temporary folder of its own, and holds a lock on a file in this
+folder while it runs. The lock is released when the process ends, even if it is killed. So another
+process, also on another machine, can find out that the folder is left over, and remove it.
 """
 
 import errno
@@ -37,11 +37,11 @@ _NO_PLACE = {
 
 @contextmanager
 def atomic_path(path: str | Path) -> Iterator[Path]:
-    """Yield a temporary path; the file that the block writes there becomes ``path``.
+    """Yield a temporary path; after the block, the file that it wrote there is renamed to ``path``.
 
     The temporary path is in a folder beside ``path`` to which no other process writes. If the block
-    raises, the temporary file is removed, and ``path`` is left as it was. If ``path`` is a device
-    or a pipe, the content is written to it, and it is not replaced.
+    raises, the temporary file is removed, and ``path`` is left as it was. A device or a pipe is not
+    replaced: the content of the temporary file is written to it.
 
     Raises:
         UserError: the file cannot be written, for example because the disk is full or read-only.
@@ -66,23 +66,28 @@ def atomic_path(path: str | Path) -> Iterator[Path]:
 def atomic_folder(
     path: Path, finish: Callable[[Path, Path], object] | None = None
 ) -> Iterator[Path]:
-    """Yield an empty temporary folder; what the block writes there becomes the new folder ``path``.
+    """Yield an empty temporary folder; after the block, it is renamed to the new folder ``path``.
 
-    Only one process at a time may write it. All files and folders are on the disk before the folder
-    gets its name, so a power cut leaves the whole folder or none. If the block raises, nothing is
-    left. If ``finish`` is given, it makes ``path`` of the folder, such as an archive.
+    Only one process at a time runs the block for the same ``path``. The folder gets its final name
+    only after its files and subfolders are on the disk, so a power cut leaves the whole folder or
+    none. If the block raises, nothing is left.
+
+    Args:
+        path: the folder, which must not exist.
+        finish: called with the temporary folder and ``path`` in place of the renaming, for example
+            to pack the folder into an archive ``path``.
 
     Raises:
         UserError: ``path`` exists, before or after the block, or cannot be written.
     """
     refuse_existing(path)
     with sole_writer(path), writing(path), scratch_folder(path.parent) as scratch:
-        # Another writer may have made it while this one was waiting.
+        # Another writer may have made ``path`` while this one waited for its turn.
         refuse_existing(path)
         folder = scratch / path.name
         folder.mkdir()
         yield folder
-        # Another program may have made it during the block.
+        # Another program, which does not take turns, may have made ``path`` during the block.
         refuse_existing(path)
         if finish:
             finish(folder, path)
@@ -93,13 +98,13 @@ def atomic_folder(
 
 
 def refuse_existing(path: Path) -> None:
-    """Raise a UserError if an output that must be new exists."""
+    """Raise a UserError if an output that must be new exists already."""
     if path.exists():
         raise UserError(f"{path}: exists already: remove it, or give another name")
 
 
 def sync_folder(folder: Path) -> None:
-    """Wait until all files and folders below a folder, and the folder itself, are on the disk."""
+    """Wait until a folder, with all files and folders below it, is on the disk."""
     for current, _, names in os.walk(folder, topdown=False):
         for name in names:
             path = Path(current, name)
@@ -109,7 +114,7 @@ def sync_folder(folder: Path) -> None:
 
 
 def _sync(path: Path) -> None:
-    """Wait until the content of a file, or the list of names in a folder, is on the disk."""
+    """Wait until the content of a file, or the list of a folder's entries, is on the disk."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -124,15 +129,15 @@ def scratch_folder(parent: Path) -> Iterator[Path]:
     ``parent`` is created if it does not exist. Folders that killed processes have left in it are
     removed first.
 
-    Each folder contains a file ``.lock``, which its process locks while it runs. A folder whose
-    ``.lock`` is not locked by any process is left over. On a file system without locks, folders
-    that are left over are not found.
+    Each folder contains a file ``.lock``, which its process locks as long as it runs. If no process
+    holds this lock, the folder is left over. On a file system without locks, folders that are left
+    over cannot be recognized, and stay.
     """
     parent.mkdir(parents=True, exist_ok=True)
     for other_lock in parent.glob(f"{PREFIX}*/{_LOCK}"):
-        # The folder may belong to another user, so that its lock cannot be opened.
+        # If the folder belongs to another user, its lock cannot be opened.
         with suppress(OSError), other_lock.open("r+") as lock:
-            if try_lock(lock):  # no running process holds it
+            if try_lock(lock):  # its process has ended
                 shutil.rmtree(other_lock.parent, ignore_errors=True)
     folder = Path(mkdtemp(prefix=PREFIX, dir=parent))
     unlocked = folder / "lock"
@@ -144,8 +149,9 @@ def scratch_folder(parent: Path) -> Iterator[Path]:
             unlocked.rename(folder / _LOCK)
             yield folder
     finally:
-        # After the lock is closed: a network file system keeps a file that is still open. The lock
-        # is removed last, so that the next writer finds what a kill or a failing disk leaves.
+        # The lock file is closed by now, because a network file system keeps a file that is open.
+        # It is removed last: if a kill or a failing disk interrupts the removal, the next writer
+        # still finds the folder by its lock.
         with suppress(OSError):
             for path in list(folder.iterdir()):
                 if path.is_dir() and not path.is_symlink():
@@ -160,8 +166,8 @@ def sole_writer(path: Path) -> Iterator[None]:
     """Let only one process at a time run the block for ``path``.
 
     The process holds a lock on the file ``.NAME.lock`` beside ``path`` while the block runs, and
-    then removes this file. Other processes report that they wait, and wait for the lock. On a file
-    system without locks they do not wait.
+    then removes this file. Meanwhile, any other process prints a message and waits for the lock. On
+    a file system without locks, no process waits.
 
     Raises:
         UserError: no file can be written beside ``path``.
@@ -179,8 +185,8 @@ def sole_writer(path: Path) -> Iterator[None]:
                         file=sys.stderr,
                     )
                     wait_for_lock(stream)
-            # The process that held the lock before may have removed the file, and a third process
-            # may have created it again. Then this lock is of no use, and the new file is locked.
+            # The process that held the lock before has removed the file, and a third process may
+            # have created a new one. A lock on the removed file keeps nobody out, so try again.
             is_current = False
             with suppress(FileNotFoundError):
                 is_current = os.path.samestat(lock.stat(), os.fstat(stream.fileno()))
@@ -195,9 +201,9 @@ def sole_writer(path: Path) -> Iterator[None]:
 
 @contextmanager
 def writing(path: Path) -> Iterator[None]:
-    """Turn an OSError that is about the output ``path`` into a UserError of one line.
+    """Turn an OSError of the block that is about the output ``path`` into a UserError.
 
-    All other errors are left as they are.
+    All other exceptions are raised unchanged.
     """
     try:
         yield
@@ -205,8 +211,8 @@ def writing(path: Path) -> Iterator[None]:
         is_known = error.errno in REMEDIES or error.errno in _NO_PLACE
         if not is_known or not _is_about(error, path):
             raise
-        # A temporary folder is removed by now, and the user does not know it. What is in it has the
-        # name that the output has beside it.
+        # If the output was to be written to a temporary folder, name the final path. The user does
+        # not know the temporary folder, and it is removed by now.
         path = Path(*[part for part in path.parts if not part.startswith(PREFIX)])
         kept = "the one before it is kept" if path.is_file() else ""
         raise failed_use(error, "cannot be written", path, kept) from None
@@ -215,9 +221,9 @@ def writing(path: Path) -> Iterator[None]:
 def _is_about(error: OSError, output: Path) -> bool:
     """Return whether an error is about an output, and not about a file that is read meanwhile.
 
-    An error of a full disk is always about the output, even if it names another file: a failed copy
-    names the file that it reads. Any other error is about the output if it names no file, a file in
-    the output's folder or below it, or a folder above the output.
+    An error of a full disk is always about the output, even if it names another file, because the
+    error of a failed copy names the file that was read. Any other error is about the output if it
+    names no file, a file in the output's folder or below it, or a folder above the output.
     """
     if error.filename is None or error.errno in FULL:
         return True
@@ -229,7 +235,10 @@ def _is_about(error: OSError, output: Path) -> bool:
 
 
 def is_written_in_place(path: Path) -> bool:
-    """Return whether a path is a device, a pipe or an open file, which must not be replaced."""
+    """Return whether a path is that of a device, a pipe or an open file, which cannot be replaced.
+
+    An open file has a path such as ``/dev/stdout`` or ``/dev/fd/3``.
+    """
     if str(path.absolute()).startswith(("/dev/fd/", "/dev/std", "/proc/")):
         return True
     return path.exists() and not path.is_file() and not path.is_dir()
@@ -240,7 +249,7 @@ def whole_files(folder: Path) -> Iterator[Path]:
 
     Temporary folders of `scratch_folder` are left out. Links to folders are followed, but each
     folder is searched only once. Other processes may write below the folder at the same time. If
-    they remove a folder, the search goes on; in ``Path.rglob`` before Python 3.13 it would end.
+    they remove a folder, the search goes on, whereas ``Path.rglob`` before Python 3.13 would raise.
 
     Raises:
         OSError: a failure of the system (`REMEDIES`), such as too many open files.
@@ -253,6 +262,7 @@ def whole_files(folder: Path) -> Iterator[Path]:
             subfolders.clear()  # os.walk then does not descend into them
             continue
         seen.add(real)
+        # os.walk descends into the subfolders that are left in this list.
         subfolders[:] = sorted(
             name for name in subfolders if not name.startswith(PREFIX)
         )
@@ -261,13 +271,16 @@ def whole_files(folder: Path) -> Iterator[Path]:
 
 
 def _raise_failure_of_system(error: OSError) -> None:
-    """Raise an error by which a search would miss files; of a removed folder there are none."""
+    """Raise a failure of the system, by which a search would miss files.
+
+    Any other error is ignored, such as that of a folder that was removed meanwhile.
+    """
     if error.errno in REMEDIES:
         raise error
 
 
 def size_of(folder: Path) -> int:
-    """Return the size of all complete files below a folder in bytes.
+    """Return the number of bytes of all complete files below a folder.
 
     Files that another process removes meanwhile are not counted.
     """

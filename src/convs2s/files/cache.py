@@ -1,4 +1,4 @@
-"""The folder in which this program keeps what it can make or fetch again."""
+"""The folder of files that this program can make or download again."""
 
 import os
 from pathlib import Path
@@ -19,6 +19,6 @@ def cache_folder() -> Path:
         return Path.home() / ".cache" / "convs2s"
     except RuntimeError:
         raise UserError(
-            "there is no folder to keep files in, as the user has no home folder: set the "
+            "there is no folder for cached files, because the user has no home folder: set the "
             "environment variable XDG_CACHE_HOME"
         ) from None

@@ -1,9 +1,9 @@
 """Compute and check checksums, and note those of a job's outputs in files beside the outputs.
 
-A table with a flipped bit is still a valid table, with a wrong number or word. Only a checksum
-reveals this. Formats that contain a checksum need no note. A note also contains the path of its
-file below the results folder. So a file that was copied over another file, together with its note,
-is noticed.
+A table with a flipped bit is still a valid table, but with a wrong number or word, which only a
+checksum reveals. Files of formats that contain a checksum get no note. A note also contains the
+path of its file below the results folder. This reveals a file that was copied over another file
+together with its note.
 """
 
 import hashlib
@@ -16,7 +16,7 @@ from pathlib import Path
 from convs2s.errors import UserError
 from convs2s.files.notes import write_note
 
-# Suffixes of files whose checksum their readers check.
+# Suffixes of the formats that contain a checksum, which is checked when a file is read.
 CHECKED_BY_READERS = (
     ".zst",
     ".gz",
@@ -39,15 +39,15 @@ def check_sha256(path: Path, recorded: str) -> None:
     """Raise a UserError if a file does not have the SHA-256 that was recorded when it was made."""
     if sha256(path) != recorded:
         raise UserError(
-            f"{path}: damaged: its SHA-256 is not the one that was recorded when it was made; "
-            "remove it and make it again"
+            f"{path}: damaged: its SHA-256 is not the one that was recorded when the file was "
+            "made; remove the file and make it again"
         )
 
 
 def record_path(download: Path) -> Path:
     """Return the path of the file ``NAME.sha256`` beside a download.
 
-    It contains the SHA-256 of the first download of this file.
+    This record contains the SHA-256 that the file had when it was downloaded for the first time.
     """
     return download.with_name(f"{download.name}.sha256")
 
@@ -64,15 +64,15 @@ def recorded_sha256(download: Path) -> str | None:
     digits = re.match(rb"[0-9a-f]{64}\b", record.read_bytes())
     if digits is None:
         raise UserError(
-            f"{record}:1: expected a SHA-256 of 64 digits; delete the file to renew it"
+            f"{record}:1: expected a SHA-256 of 64 digits; delete this file to make it again"
         )
     return digits[0].decode()
 
 
 def note_path(path: str | Path) -> Path:
-    """Return the path of the note of a file, ``.NAME.sha256`` beside it.
+    """Return the path of a file's note, which is ``.NAME.sha256`` beside the file.
 
-    A note is one line, ``SHA256  PATH``, as the command sha256sum writes it.
+    A note is one line, ``SHA256  PATH``, in the format of the command sha256sum.
     """
     path = Path(path)
     return path.with_name(f".{path.name}.sha256")
@@ -81,9 +81,9 @@ def note_path(path: str | Path) -> Path:
 def note_checksums(paths: Iterable[str | Path], results: str | Path | None) -> None:
     """Write the notes of files.
 
-    Files that do not exist, and files that their readers check, get none. The note of a file below
-    the folder ``results`` contains its path relative to this folder, and any other note the name of
-    the file.
+    Files that do not exist, and files whose format contains a checksum, get no note. The note of a
+    file below the folder ``results`` contains the path relative to this folder. The note of any
+    other file contains its name.
 
     Raises:
         UserError: a note cannot be written.
@@ -92,28 +92,29 @@ def note_checksums(paths: Iterable[str | Path], results: str | Path | None) -> N
     for path in map(Path, paths):
         if not has_note(path) or not path.is_file():
             continue
-        place = path.absolute()
-        name = path.name
-        if root is not None and place.is_relative_to(root):
-            name = str(place.relative_to(root))
-        write_note(note_path(path), f"{sha256(path)}  {name}\n")
+        absolute = path.absolute()
+        noted = path.name
+        if root is not None and absolute.is_relative_to(root):
+            noted = str(absolute.relative_to(root))
+        write_note(note_path(path), f"{sha256(path)}  {noted}\n")
 
 
 def forget_checksums(paths: Iterable[str | Path]) -> None:
     """Remove the notes of files that are about to be written again."""
     for path in paths:
-        # If the note cannot be removed, the file cannot be written either, and that reports why.
+        # If the note cannot be removed, writing the file fails, too, and that error says why.
         with suppress(OSError):
             note_path(path).unlink()
 
 
 def check_noted(paths: Iterable[str | Path]) -> None:
-    """Check files against their notes; a file without a note is not checked.
+    """Check the paths and the checksums of files against their notes.
+
+    A file without a note is not checked. A link may have the noted path itself, or its target may.
 
     Raises:
-        UserError: a file has another path than its note, because it was copied here together with
-            the note of another place, or it has another checksum. If the file is a link, either the
-            path of the link or that of its target must be the noted one.
+        UserError: a file was copied here together with its note, so that the path is not the noted
+            one; or the checksum is not the noted one; or a note is damaged.
     """
     for path in map(Path, paths):
         check_noted_place(path)
@@ -121,7 +122,7 @@ def check_noted(paths: Iterable[str | Path]) -> None:
 
 
 def check_noted_place(path: Path) -> None:
-    """Raise a UserError if the note of a file, if it has one, is that of another path."""
+    """Raise a UserError if a file has the note of another path."""
     noted = _noted(path)
     if noted is None:
         return
@@ -129,14 +130,14 @@ def check_noted_place(path: Path) -> None:
     places = (path.absolute(), path.resolve())
     if not any(str(place).endswith(f"/{name}") for place in places):
         raise UserError(
-            f"{path}: belongs to another place, as {note_path(path).name} beside it is the note of "
-            f"{name}: remove the file, and the same command makes it again; if you have moved "
-            "it on purpose, remove the note"
+            f"{path}: belongs to another place, because {note_path(path).name} beside it is the "
+            f"note of {name}: remove the file, and the same command makes it again; if you have "
+            "moved it on purpose, remove the note"
         )
 
 
 def check_noted_content(path: Path) -> None:
-    """Raise a UserError if a file does not have the SHA-256 in its note, if it has one."""
+    """Raise a UserError if a file has a note, but not the SHA-256 in this note."""
     noted = _noted(path)
     if noted is None:
         return
@@ -150,7 +151,7 @@ def check_noted_content(path: Path) -> None:
 
 
 def _noted(path: Path) -> tuple[str, str] | None:
-    """Return the SHA-256 and the path in the note of a file; None if there is nothing to check.
+    """Return the SHA-256 and the path in the note of a file, or None if there is no note or file.
 
     Raises:
         UserError: the note is damaged.
@@ -163,14 +164,11 @@ def _noted(path: Path) -> tuple[str, str] | None:
     if parts is None:
         raise UserError(
             f"{note}: damaged: expected a SHA-256 and the path of {path.name}: remove both files, "
-            f"and the same command makes them again; if {path.name} is right, remove the note alone"
+            f"and the same command makes them again; if {path.name} is right, remove only the note"
         )
     return parts[1], parts[2]
 
 
 def has_note(path: Path) -> bool:
-    """Return whether a job notes the checksum of a file of this name.
-
-    Others have a checksum within, which their readers check.
-    """
+    """Return whether files of this name get notes, because their format contains no checksum."""
     return not path.name.endswith(CHECKED_BY_READERS)

@@ -1,8 +1,8 @@
 """Read and write the bytes of files, which may be compressed and need not be trusted.
 
-All compressed files are read by one function here, whether they are gzip, bzip2, xz or Zstandard.
-The standard library and xopen do not detect all faults: bz2 and lzma ignore garbage after the data,
-and none of them limits the size of the decompressed data.
+One function here reads all compressed files: gzip, bzip2, xz and Zstandard. The readers of the
+standard library and of xopen are not used, because they do not refuse all damaged files: bz2 and
+lzma ignore garbage after the data, and none of them limits the size of the decompressed data.
 """
 
 import bz2
@@ -34,9 +34,9 @@ BUFFER_BYTES = 1 << 20
 class Compression:
     """A compression format.
 
-    The output of one call of ``decompress`` must be limited. bzip2 and xz have an argument for
-    this. The decompressors of gzip and Zstandard always return all data of their input, so they are
-    given little input. gzip data grow at most 1032 times.
+    One call of ``decompress`` must not return too much data. For bzip2 and xz, an argument limits
+    the returned data. The decompressors of gzip and Zstandard have no such argument, so each call
+    gets only little input. Decompressed gzip data are at most 1032 times as large as the input.
     """
 
     name: str
@@ -45,10 +45,10 @@ class Compression:
     """The first bytes of data in this format."""
 
     decompressor: Callable[[], Any]
-    """Creates a decompressor for one compressed stream."""
+    """Returns a new decompressor, which decompresses one stream."""
 
     output_limit: tuple[int, ...] = ()
-    """The argument of ``decompress`` that limits its output in bytes, or nothing."""
+    """The argument of ``decompress`` that limits its output in bytes, or no argument."""
 
     input_bytes: int = 1 << 14
     """Number of compressed bytes that are read and decompressed at a time."""
@@ -95,11 +95,11 @@ def decompressed(
     file_name: str,
     name: str,
 ) -> BinaryIO:
-    """Return a stream of decompressed bytes, or the stream itself if it is not compressed.
+    """Return a stream of decompressed bytes, or ``stream`` itself if it is not compressed.
 
-    The suffix of ``file_name`` decides on the format. Reading from the returned stream raises a
-    UserError, in which the stream is called ``name``, if the data have another format, are
-    truncated, are followed by other data, or are a decompression bomb.
+    The suffix of ``file_name`` tells the format. Reading from the returned stream raises a
+    UserError, which begins with ``name``, if the data have another format, are truncated, are
+    followed by other data, or are a decompression bomb.
     """
     form = compression_of(file_name)
     if form is None:
@@ -112,10 +112,10 @@ def refuse_bomb(
     plain_bytes: int,
     name: str,
 ) -> None:
-    """Raise a UserError if compressed data grow so much that they cannot be text."""
+    """Raise a UserError if decompressed data are so much larger that they cannot be text."""
     if plain_bytes > max(UNJUDGED_BYTES, LARGEST_RATIO * compressed_bytes):
         raise UserError(
-            f"{name}: refused: {compressed_bytes} bytes grow to {plain_bytes} or more, over "
+            f"{name}: refused: {compressed_bytes} bytes decompress to {plain_bytes} or more, over "
             f"{LARGEST_RATIO} times as many: a decompression bomb, not text"
         )
 
@@ -125,11 +125,14 @@ def _decompressed_blocks(
     form: Compression,
     name: str,
 ) -> Iterator[bytes]:
-    """Yield the data of one compressed stream, or of several end to end, as pigz writes them."""
+    """Yield the decompressed data of a file.
+
+    A file may contain several compressed streams, one after the other, such as those of pigz.
+    """
     compressed_bytes = 0
     plain_bytes = 0
     decompressor = form.decompressor()
-    # Whether the last stream has ended, so that the file may end here.
+    # Whether the current stream has ended, so that the file may end here.
     is_complete = False
     # Whether the data after the end of a stream have another format.
     is_foreign = False
@@ -138,7 +141,8 @@ def _decompressed_blocks(
         needs_input = False
         while data or not needs_input:
             if is_complete:
-                # Another stream may follow. Files from tapes and xz files may be padded with zeros.
+                # Begin the next stream, if there is one. Zeros may come before it or the end of the
+                # file: files from tapes and xz files are padded with zeros.
                 data = data.lstrip(b"\0")
                 is_foreign = not data.startswith(form.start[: len(data)])
                 if not data:
@@ -155,9 +159,9 @@ def _decompressed_blocks(
             refuse_bomb(compressed_bytes, plain_bytes, name)
             yield block
             is_complete = decompressor.eof
-            # What follows the end of this stream. If the stream has not ended, this is empty, and a
-            # decompressor with a limited output may still have input, as its needs_input says.
+            # The input after the end of this stream; empty as long as the stream has not ended.
             data = decompressor.unused_data
+            # A decompressor of bzip2 or xz may keep input for which its limited output had no room.
             needs_input = is_complete or getattr(decompressor, "needs_input", True)
     if not is_complete:
         raise UserError(
@@ -167,7 +171,7 @@ def _decompressed_blocks(
 
 
 class _Blocks(io.RawIOBase):
-    """A file that contains the bytes of blocks, one block after the other."""
+    """A file that consists of blocks of bytes, one after the other."""
 
     def __init__(self, blocks: Iterator[bytes]) -> None:
         self._blocks = blocks
@@ -177,7 +181,7 @@ class _Blocks(io.RawIOBase):
         return True
 
     def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
-        """Copy bytes of one block to the buffer, and return their number, 0 at the end."""
+        """Copy bytes of one block to the buffer, and return their number, or 0 at the end."""
         while not self._block:
             block = next(self._blocks, None)
             if block is None:
@@ -190,16 +194,16 @@ class _Blocks(io.RawIOBase):
 
 
 def file_of(blocks: Iterator[bytes]) -> BinaryIO:
-    """Return a file with the bytes of blocks; each block is taken from the iterator when needed."""
+    """Return a file that consists of blocks, each taken from the iterator when it is read."""
     return cast(BinaryIO, io.BufferedReader(_Blocks(blocks), BUFFER_BYTES))
 
 
 @contextmanager
 def _named_failures(path: str | Path) -> Iterator[None]:
-    """Turn an OSError while reading a file into a UserError that names the file.
+    """Turn an OSError from opening or reading a file into a UserError that names the file.
 
-    The error of a failed read names no file. While an output is written at the same time, `writing`
-    would take it for an error of the output.
+    The OSError of a failed read names no file. If an output were written at the same time,
+    `convs2s.files.atomic.writing` would mistake it for an error of the output.
     """
     try:
         yield
@@ -219,7 +223,7 @@ class _InputFile(io.FileIO):
     readall = io.RawIOBase.readall
 
     def readinto(self, buffer: memoryview, /) -> int:  # type: ignore[override]
-        """Read bytes into the buffer, and return their number, 0 at the end."""
+        """Read bytes into the buffer, and return their number, or 0 at the end."""
         with _named_failures(self.name):
             return super().readinto(buffer)
 
@@ -227,22 +231,22 @@ class _InputFile(io.FileIO):
 def open_input(path: str | Path) -> BinaryIO:
     """Open a file to read its bytes without decompression.
 
-    Opening the file and reading from it raise a UserError that names the file.
+    If opening the file or reading from it fails, a UserError names the file.
     """
     with _named_failures(path):
         return cast(BinaryIO, io.BufferedReader(_InputFile(path), BUFFER_BYTES))
 
 
 def open_text(path: str | Path) -> TextIO:
-    """Open a file to write UTF-8 text, compressed if the suffix of ``path`` asks for it.
+    """Open a file to write UTF-8 text, compressed if its suffix is that of a compression.
 
-    Line feeds are written as they are on every system.
+    Line feeds are written unchanged on every system.
     """
     return io.TextIOWrapper(open_bytes(path), encoding="utf-8", newline="\n")
 
 
 def open_bytes(path: str | Path) -> BinaryIO:
-    """Open a file to write bytes, compressed if the suffix of ``path`` asks for it."""
+    """Open a file to write bytes, compressed if its suffix is that of a compression."""
     if Path(path).suffix != ".zst":
         return xopen(path, "wb", threads=0)
     # Unlike the other formats, Zstandard data contain a checksum only on request.

@@ -1,8 +1,8 @@
-"""Which encodings text may have that is not UTF-8, told from its bytes.
+"""Guess which encoding a text has that is not UTF-8.
 
-Nothing is converted here: most encodings with one byte for a character read any bytes without an
-error, so only a reader of the language can tell which one spells the words right. The advice
-therefore shows how the same word reads in each encoding that the bytes allow.
+The text is not converted here. Most encodings with one byte per character can decode any bytes, so
+only a person who knows the language can tell which encoding spells the words right. Therefore the
+advice shows how each likely encoding spells the same word.
 """
 
 import re
@@ -10,7 +10,8 @@ import unicodedata
 from codecs import BOM_UTF16_BE, BOM_UTF16_LE, BOM_UTF32_BE, BOM_UTF32_LE
 from collections.abc import Iterable
 
-# The marks of UTF-32 come first, as that of UTF-32LE begins with that of UTF-16LE.
+# Byte order marks. Those of UTF-32 come first, because that of UTF-32LE begins with that of
+# UTF-16LE.
 _MARKS = (
     (BOM_UTF32_LE, "UTF-32"),
     (BOM_UTF32_BE, "UTF-32"),
@@ -18,7 +19,8 @@ _MARKS = (
     (BOM_UTF16_BE, "UTF-16"),
 )
 
-# Both iconv and Python know these names. Of encodings that read a text alike, the first is named.
+# Both iconv and Python know these names. If several encodings decode a text to the same characters,
+# the first of them is named.
 _LATIN: tuple[str, ...] = (
     "WINDOWS-1252",
     "WINDOWS-1250",
@@ -40,36 +42,37 @@ _OTHER_SCRIPTS = (
     "WINDOWS-1255",
     "WINDOWS-1256",
 )
-# Share of the bytes that are not ASCII, in words that have such bytes. Words of a Latin script have
-# a few such letters; words of other scripts have little else.
+# If the words with bytes that are not ASCII have a larger share of such bytes, their script may be
+# another one than Latin. Words in Latin script have only a few letters that are not ASCII.
 _LEAST_OF_OTHER_SCRIPTS = 0.6
 
-# The beginning of a word, with a byte that is not ASCII. A script without blanks has long words,
-# and their beginning is that of a character.
+# A word with a byte that is not ASCII, from its beginning. In a script without blanks, a word is as
+# long as a sentence; its beginning is cut off at a limit, but it starts with a whole character.
 _WORD = re.compile(rb"(?<![^\x00-\x20])[^\x00-\x20]{0,20}[\x80-\xff][^\x00-\x20]{0,20}")
+# The same at any place within a word, if every such byte is too far from the beginning of its word.
 _WITHIN_LONG_WORD = re.compile(rb"[^\x00-\x20]{0,20}[\x80-\xff][^\x00-\x20]{0,20}")
 _MOST_WORDS = 1_000
 _MOST_READINGS = 5
 
-# A character that is no letter of Latin script, between two letters. Apostrophes, hyphens and the
-# dot of Catalan are allowed there.
+# What no right text contains: a symbol between two letters that is not ASCII, except apostrophes,
+# hyphens and the dot of Catalan; and the ordinals ª and º before a letter or digit.
 _WITHIN_WORD = re.compile(
     r"(?<=[^\W\d_])[^\w\s\x00-\x7f’‘´–—·](?=[^\W\d_])|\w[ªº]\w|\b[ªº]\w"
 )
 
 
 def encoding_advice(sample: bytes) -> str:
-    """Return how to convert a text whose bytes are not UTF-8.
+    """Return how to convert a text that is not UTF-8 to UTF-8.
 
-    ``sample`` is a part of the text, of whole lines, that begins with the line that is not UTF-8.
-    If that is the first line of the text, a byte order mark tells the encoding.
+    ``sample`` consists of whole lines of the text, beginning with the first line that is not UTF-8.
+    If that is the first line of the text, it may have a byte order mark, which tells the encoding.
     """
     for mark, encoding in _MARKS:
         if sample.startswith(mark):
             return f"its byte order mark is that of {encoding}: {_command(encoding)}"
     if b"\0" in sample:
         return (
-            "it has NUL bytes, so it is no text, or UTF-16 without a byte order mark: "
+            "it contains NUL bytes: it is not text, or it is UTF-16 without a byte order mark: "
             f"{_command('UTF-16LE')}"
         )
     found = _WORD.findall(sample) or _WITHIN_LONG_WORD.findall(sample)
@@ -78,24 +81,25 @@ def encoding_advice(sample: bytes) -> str:
     joined = b"".join(words)
     if _count_high(joined) > _LEAST_OF_OTHER_SCRIPTS * len(joined):
         encodings = _OTHER_SCRIPTS + _LATIN
-    readings = _readings(sample, encodings)
-    if not readings:
-        return "no encoding that is known here has such text: is it text?"
+    likely = _likely_encodings(sample, encodings)
+    if not likely:
+        return "no known encoding fits it: is it text?"
 
     def spellings(word: bytes) -> dict[str, str]:
-        # Without a character that is cut at the end of the word.
-        return {name: word.decode(name, "ignore") for name in readings}
+        # With "ignore", a character that is cut off at the end of the word is left out.
+        return {name: word.decode(name, "ignore") for name in likely}
 
-    # The word with the most spellings, of several the longest.
-    spelt = spellings(
-        max(words, key=lambda word: (len({*spellings(word).values()}), len(word)))
-    )
-    if len(spelt) == 1:
-        ((name, text),) = spelt.items()
-        return f"if '{text}' is spelt right: {_command(name)}"
-    shown = ", ".join(f"{name} '{text}'" for name, text in spelt.items())
+    def telling(word: bytes) -> tuple[int, int]:
+        """Return the number of different spellings of a word, and its length."""
+        return len(set(spellings(word).values())), len(word)
+
+    spelled = spellings(max(words, key=telling))
+    if len(spelled) == 1:
+        ((name, text),) = spelled.items()
+        return f"if '{text}' is spelled right: {_command(name)}"
+    shown = ", ".join(f"{name} '{text}'" for name, text in spelled.items())
     return (
-        f"convert it by the encoding that spells this word right: {shown}; then: "
+        f"convert it from the encoding that spells this word right: {shown}; then: "
         f"{_command('ENCODING')}"
     )
 
@@ -109,11 +113,12 @@ def _count_high(text: bytes) -> int:
     return sum(byte >= 0x80 for byte in text)
 
 
-def _readings(sample: bytes, encodings: Iterable[str]) -> list[str]:
-    """Return the most likely encodings, each of which reads the sample in another way.
+def _likely_encodings(sample: bytes, encodings: Iterable[str]) -> list[str]:
+    """Return the encodings that a sample most likely has, the likeliest first.
 
-    The likeliest comes first. An encoding has the number of faults that `_faults` counts in the
-    text; those with many more than the best one are left out.
+    Each of them decodes the sample to another text. The likeliest is the one whose text has the
+    fewest faults (`_faults`). Encodings are left out that have more faults than this one by over a
+    twentieth of the bytes that are not ASCII.
     """
     texts: dict[str, str] = {}
     for name in encodings:
@@ -128,18 +133,23 @@ def _readings(sample: bytes, encodings: Iterable[str]) -> list[str]:
         return []
     most = min(faults.values()) + _count_high(sample) // 20
     likely = [name for name in faults if faults[name] <= most]
-    likely.sort(key=faults.__getitem__)
+    likely.sort(key=lambda name: faults[name])
     return likely[:_MOST_READINGS]
 
 
 def _faults(text: str) -> int:
-    """Count what no right reading of a text has: controls, symbols and capitals within words."""
+    """Count the signs of a wrong encoding in a text.
+
+    These are symbols and capital letters within words, and control characters.
+    """
     count = len(_WITHIN_WORD.findall(text))
     previous = " "
     for character in text:
         if character > "\x7f":
+            # Control characters, and code points that are private or not assigned.
             is_no_text = unicodedata.category(character) in ("Cc", "Co", "Cn")
             is_capital_within = character.isupper() and previous.islower()
-            count += is_no_text or is_capital_within
+            if is_no_text or is_capital_within:
+                count += 1
         previous = character
     return count

@@ -1,4 +1,4 @@
-"""Handle signals while a block runs, such as Ctrl-C during work that can be resumed."""
+"""Handle signals while a block runs, for example Ctrl-C during work that can be resumed."""
 
 import signal
 from collections.abc import Callable, Iterable, Iterator
@@ -6,18 +6,18 @@ from contextlib import contextmanager
 from types import FrameType
 
 STOPPING = (signal.SIGINT, signal.SIGTERM)
-"""Signals that ask a process to stop. Ctrl-C sends SIGINT, schedulers and ``kill`` send SIGTERM."""
+"""Signals that tell a process to stop: SIGINT from Ctrl-C, SIGTERM from schedulers and ``kill``."""
 
 
 class Interrupted(KeyboardInterrupt):
-    """A signal has asked this process to stop. The message is the name of the signal."""
+    """A signal told this process to stop. The message is the name of the signal."""
 
 
 @contextmanager
 def handling(
     signals: Iterable[signal.Signals], handler: Callable[[int, FrameType | None], None]
 ) -> Iterator[None]:
-    """Install ``handler`` for signals while the block runs, then the previous handlers again."""
+    """Install ``handler`` for signals while the block runs; then restore the previous handlers."""
     previous_handlers = {number: signal.signal(number, handler) for number in signals}
     try:
         yield
@@ -27,5 +27,5 @@ def handling(
 
 
 def interrupt(number: int, frame: FrameType | None) -> None:
-    """Handle a signal by raising an ``Interrupted``."""
+    """Raise ``Interrupted``; a handler to pass to ``handling``."""
     raise Interrupted(signal.Signals(number).name)

@@ -7,10 +7,10 @@ from convs2s.errors import failed_use
 
 
 def write_note(note: Path, text: str) -> None:
-    """Write a note so that neither a killed process nor a power cut leaves an empty one.
+    """Write a note; neither a kill of the process nor a power cut leaves an incomplete note.
 
-    `atomic_path` is not used, because every job writes notes, and `atomic_path` needs shutil, which
-    imports all compression modules and is slow to import.
+    `atomic_path` is not used, because it needs shutil, which imports all compression modules. This
+    would make the start of every job slower.
 
     Raises:
         UserError: the note cannot be written.

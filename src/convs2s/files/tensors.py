@@ -1,6 +1,6 @@
 """Write and read tensors and a description in one safetensors file.
 
-No pickle is involved, and the same content always gives the same bytes.
+Nothing is pickled, and the same content always gives the same bytes.
 """
 
 import hashlib
@@ -24,21 +24,21 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 Fields = dict[str, Any]
-"""The values of a JSON object by their keys, or arrays or tensors by their names."""
+"""Values of a JSON object by their keys, or arrays or tensors by their names."""
 
 METADATA_KEY = "convs2s"
-"""The only metadata key. Its value is the description as JSON with sorted keys.
+"""The only key of the file's metadata. Its value is the description as JSON with sorted keys.
 
-There are no other keys, because safetensors writes several metadata keys in random order.
+There is only one key, because safetensors writes several metadata keys in random order.
 """
 
 DIGEST = "digest"
-"""Key of the description for the SHA-256 of the tensors and of all other fields."""
+"""Key in the description of the SHA-256 of the tensors and of all other fields."""
 
 WITHOUT_DIGEST = "convs2s model 2"
-"""The previous format of model files, which has no digest but is otherwise the same.
+"""The previous format of model files. It has no digest, but is otherwise the same.
 
-Files in this format are still read.
+Files in this format can still be read.
 """
 
 _TYPES = {
@@ -53,13 +53,13 @@ _TYPES = {
     "torch.uint8": "U8",
     "torch.bool": "BOOL",
 }
-"""Type of a tensor -> its name in a file, in the order in which safetensors writes the types.
+"""Type of a tensor -> name of the type in a file, in the order in which safetensors writes types.
 
 The widest types come first, so that all tensors are aligned.
 """
 
 MOST_HEADER_BYTES = 100_000_000
-"""Maximum number of bytes of a header that safetensors reads (its documentation, "Format")."""
+"""Maximum size of a header in bytes that safetensors can read (its documentation, "Format")."""
 
 _PIECE_BYTES = 16 << 20  # number of bytes that a thread hashes at a time
 
@@ -71,23 +71,24 @@ def save_tensors(
 ) -> None:
     """Write tensors and their description; the same content gives the same bytes.
 
-    The bytes are those that the writer of safetensors would write. That writer needs all tensors in
-    the memory of the CPU at the same time. This function copies the tensors of a GPU one after the
-    other.
+    The library safetensors would write the same bytes. But its function needs all tensors in the
+    memory of the CPU at the same time, whereas this function copies the tensors of a GPU one after
+    the other.
 
     Raises:
         UserError: the file cannot be written. A previous file at ``path`` is then kept.
     """
     _check_text(path, description)
-    stated = json.loads(_json(description))  # the description as it will be read
-    # The digest is known only after all tensors have been written. Until then, a placeholder of the
-    # same length takes its place in the header.
+    # Readers get the description from JSON, which turns tuples into lists and keys into text.
+    stated = json.loads(_json(description))
+    # The digest is known only after all tensors have been written. Until then, the header contains
+    # another digest of the same length in its place.
     header = _header(tensors, {**stated, DIGEST: hashlib.sha256().hexdigest()})
     if len(header) > MOST_HEADER_BYTES:
         raise UserError(
             f"{path}: types, dictionary, codes and truecased words take {len(header):,} bytes, "
-            f"but safetensors reads at most {MOST_HEADER_BYTES:,}: lower alignment.pairs, or the "
-            "sizes of the vocabulary"
+            f"but safetensors can read at most {MOST_HEADER_BYTES:,}: lower alignment.pairs or the "
+            "sizes of the vocabularies"
         )
     digests: dict[str, bytes] = {}
     with (
@@ -111,7 +112,7 @@ def load_tensors(path: Path, device: str = "cpu") -> tuple[dict[str, "Tensor"], 
     """Read the tensors and the description that ``save_tensors`` wrote.
 
     Raises:
-        UserError: the file is missing, damaged, or not such a file.
+        UserError: the file is missing or damaged, or ``save_tensors`` did not write it.
     """
     tensors, description = _load(path, "pt")
     return {name: tensor.to(device) for name, tensor in tensors.items()}, description
@@ -119,7 +120,7 @@ def load_tensors(path: Path, device: str = "cpu") -> tuple[dict[str, "Tensor"], 
 
 def load_arrays(path: Path) -> tuple[dict[str, NDArray[Any]], Fields]:
     """Read the tensors as numpy arrays, without torch, and the description; see `load_tensors`."""
-    import ml_dtypes  # noqa: F401, this import adds bfloat16 to numpy
+    import ml_dtypes  # noqa: F401, importing it adds bfloat16 to numpy
 
     return _load(path, "numpy")
 
@@ -130,7 +131,7 @@ def _load(path: Path, framework: str) -> tuple[Fields, Fields]:
         description = _description(path, stored)
         tensors = {name: stored.get_tensor(name) for name in list(stored.keys())}
     stated = description.pop(DIGEST, None)
-    # The states of trainings of earlier versions have neither a digest nor a format.
+    # The training states of earlier versions have neither a digest nor a format.
     is_old = stated is None and description.get("format") in (None, WITHOUT_DIGEST)
     if not is_old and stated != _digest(tensors, description):
         raise UserError(
@@ -140,7 +141,7 @@ def _load(path: Path, framework: str) -> tuple[Fields, Fields]:
 
 
 def load_description(path: Path) -> Fields:
-    """Read only the description, without checking the digest.
+    """Read only the description. The digest is not checked, because it needs the tensors, too.
 
     Raises:
         UserError: as in ``load_tensors``, except for a wrong digest.
@@ -166,8 +167,8 @@ def _order(tensors: Mapping[str, "Tensor"]) -> list[str]:
 def _header(tensors: Mapping[str, "Tensor"], description: Mapping[str, Any]) -> bytes:
     """Return the beginning of a file, up to the first tensor.
 
-    See "Format" at github.com/huggingface/safetensors: the length of the JSON text in 8 bytes, and
-    then the JSON text.
+    It consists of the length of a JSON text in 8 bytes and the JSON text ("Format" at
+    github.com/huggingface/safetensors).
     """
     parts: Fields = {"__metadata__": {METADATA_KEY: _json(description)}}
     start = 0
@@ -181,7 +182,7 @@ def _header(tensors: Mapping[str, "Tensor"], description: Mapping[str, Any]) -> 
         }
         start = end
     text = json.dumps(parts, ensure_ascii=False, separators=(",", ":")).encode()
-    # Spaces fill the text up to a multiple of 8 bytes, so that the tensors are aligned.
+    # Pad the text with spaces to a multiple of 8 bytes, so that the tensors are aligned.
     text += b" " * (-len(text) % 8)
     return len(text).to_bytes(8, "little") + text
 
@@ -191,7 +192,7 @@ def _content(tensor: Any) -> memoryview:
     flat = tensor.reshape(-1)
     if isinstance(tensor, np.ndarray):
         return memoryview(flat.view(np.uint8))
-    import torch  # already imported by the caller that has a tensor
+    import torch  # costs nothing here, because whoever has a torch tensor has imported torch
 
     return memoryview(flat.view(torch.uint8).numpy())
 
@@ -199,7 +200,7 @@ def _content(tensor: Any) -> memoryview:
 def _start_digests(pool: ThreadPoolExecutor, content: memoryview) -> Iterator[bytes]:
     """Start to hash the pieces of a tensor in threads, and return an iterator over their SHA-256.
 
-    The iterator waits for each piece. The digests are in the order of the pieces.
+    The iterator waits for each digest, and yields them in the order of the pieces.
     """
 
     def digest_from(start: int) -> bytes:
@@ -225,32 +226,42 @@ def _combined(
 ) -> str:
     """Return the digest of a file's content as hexadecimal digits.
 
-    It is the SHA-256 of the description and of the tensors' names, types and shapes as JSON,
-    followed by ``digests``. For each tensor, these are the digests of its pieces, end to end.
+    It is the SHA-256 of a JSON text followed by the values of ``digests``. The JSON text contains
+    the description and the names, types and shapes of the tensors. ``digests`` contains for each
+    tensor the SHA-256 of its pieces, one after the other.
     """
     shapes = []
     for name, tensor in sorted(tensors.items()):
-        # numpy's name of a type is torch's name without the prefix.
+        # The tensor may be an array. numpy's name of a type is torch's name without the prefix.
         type_name = str(tensor.dtype).removeprefix("torch.")
         shapes.append([name, f"torch.{type_name}", list(tensor.shape)])
     stated = _json({"description": description, "tensors": shapes})
-    # A description that was read may contain halves of surrogate pairs.
-    digest = hashlib.sha256(stated.encode(errors="surrogatepass"))
+    digest = hashlib.sha256(stated.encode())
     for name in sorted(tensors):
         digest.update(digests[name])
     return digest.hexdigest()
 
 
 def _description(path: Path, stored: Any) -> Fields:
-    """Return the description, with its digest, from the metadata of an open safetensors file."""
+    """Return the description, with its digest, from the metadata of an open safetensors file.
+
+    Raises:
+        UserError: the description is missing or damaged.
+    """
     metadata = stored.metadata() or {}
     if METADATA_KEY not in metadata:
         raise UserError(f"{path}: a safetensors file, but not one that convs2s wrote")
-    damaged = "damaged: its description is not JSON; fetch or make it again"
-    with failures_of_file(str(path), damaged):
-        description: Fields = json.loads(metadata[METADATA_KEY])
-        if not isinstance(description, dict):
-            raise ValueError("a value of another kind")
+    problem = "found a list or a single value"
+    description: Fields | None = None
+    try:
+        description = json.loads(metadata[METADATA_KEY])
+    except (ValueError, RecursionError) as error:
+        problem = str(error)
+    if not isinstance(description, dict):
+        raise UserError(
+            f"{path}: damaged: its description is not a JSON object: {problem}; fetch or make the "
+            "file again"
+        )
     _check_text(path, description)
     return description
 
@@ -258,23 +269,23 @@ def _description(path: Path, stored: Any) -> Fields:
 def _check_text(path: Path, description: Mapping[str, object]) -> None:
     """Raise a UserError if the description contains half a surrogate pair.
 
-    JSON can escape half a surrogate pair, but UTF-8 cannot encode it.
+    JSON can contain half a surrogate pair as an escape, but UTF-8 cannot encode it.
     """
     try:
         _json(description).encode()
     except UnicodeEncodeError as error:
         around = ascii(error.object[max(0, error.start - 20) : error.end + 20])
         raise UserError(
-            f"{path}: has half a surrogate pair, which is not text: {around}"
+            f"{path}: contains half a surrogate pair, which is not text: {around}"
         ) from None
 
 
 @contextmanager
 def _opened(path: Path, framework: str = "numpy") -> Iterator[Any]:
-    """Open a safetensors file; errors while it is open become a UserError that names the file."""
+    """Open a safetensors file, and turn errors while it is open into a UserError that names it."""
     if path.is_dir():
         raise UserError(f"{path}: is a folder: name the model file in it")
-    # A missing or unreadable file gives a clear UserError here, unlike in safe_open.
+    # For a missing or unreadable file, this raises a clearer error than safe_open would.
     open_input(path).close()
     expected = "not a model: expected a .safetensors file that convs2s wrote"
     with (

@@ -1,7 +1,7 @@
 """Read and write lines of text, tables and JSON.
 
-Text is UTF-8. Lines end in a line feed; a carriage return, U+2028 and the like do not end a line.
-Files whose name ends in ``.gz``, ``.zst``, ``.xz`` or ``.bz2`` are compressed.
+Text is in UTF-8. Only a line feed ends a line, not a carriage return, U+2028 or the like. Files
+whose names end in ``.gz``, ``.zst``, ``.xz`` or ``.bz2`` are compressed.
 """
 
 import json
@@ -28,12 +28,12 @@ from convs2s.files.limits import (
 T = TypeVar("T")
 
 BYTE_ORDER_MARK = "\ufeff"
-"""A mark that a downloaded or local file may begin with, and that is not part of its text."""
+"""The mark with which a downloaded or a user's file may begin. It is not part of the text."""
 
 NO_MARK = ""
-"""To be passed for the workflow's own text, which has no byte order mark.
+"""Pass this as ``mark`` to read the workflow's own text, which has no byte order mark.
 
-There, U+FEFF at the start of the first line is text, as the line can come from the middle of
+There, U+FEFF at the start of the first line is text, because this line may come from the middle of
 another file.
 """
 
@@ -41,8 +41,8 @@ another file.
 def read_lines(path: str | Path, *, mark: str = BYTE_ORDER_MARK) -> Iterator[str]:
     """Yield the lines of a text file without their line feeds.
 
-    ``mark`` at the start of the file is removed. Pass ``NO_MARK`` for the workflow's own text. All
-    other characters are kept. The preparation of the text handles carriage returns and NUL.
+    ``mark`` is removed at the start of the file; pass ``NO_MARK`` for the workflow's own text. All
+    other characters are kept, also carriage returns and NUL, which the preparation of text handles.
 
     Raises:
         UserError: the file is missing or damaged, or a line is not UTF-8 or longer than 16 MiB. The
@@ -63,19 +63,19 @@ def text_lines(
 ) -> Iterator[str]:
     """Yield the lines of a buffered stream without their line feeds.
 
-    ``readline`` is the method of the stream. ``mark`` at the start of the stream is removed.
+    ``readline`` is the stream's method. ``mark`` is removed at the start of the stream.
 
     Raises:
         UserError: a line is not UTF-8 or has more than ``longest`` bytes without its line feed. The
             message begins with ``name`` and the number of the line.
     """
-    # Calls readline, limited to this number of bytes, until it returns nothing.
+    # Call readline until it returns nothing. The limit of bytes keeps a longer line out of memory.
     lines = iter(partial(readline, longest + 1), b"")
     for number, line in enumerate(lines, start=1):
         if len(line) > longest and not line.endswith(b"\n"):
             raise UserError(
                 f"{name}:{number}: a line of more than {longest} bytes: is this text "
-                "with one sentence a line?"
+                "with one sentence per line?"
             )
         try:
             text = line.decode("utf-8")
@@ -91,7 +91,7 @@ def text_lines(
 
 
 def _sample(line: bytes, following: Iterator[bytes]) -> bytes:
-    """Return a line with as many of the lines after it as tell how the text is encoded."""
+    """Return a line and the lines after it, enough of them to guess the encoding of the text."""
     sample = bytearray(line)
     for further in following:
         sample += further
@@ -104,8 +104,8 @@ def read_rows(path: str | Path, header: str) -> Iterator[list[str]]:
     """Yield the fields of each row of a tab-separated table whose first line is ``header``.
 
     Raises:
-        UserError: the first line is another one, or a row has another number of fields or an empty
-            field. The message names the line.
+        UserError: the first line is not ``header``, or a row has another number of fields or an
+            empty field. The message names the line.
     """
     columns = header.split("\t")
 
@@ -120,7 +120,7 @@ def read_rows(path: str | Path, header: str) -> Iterator[list[str]]:
         raise bad_line(1)
     for number, line in enumerate(lines, start=2):
         fields = line.split("\t")
-        if len(fields) != len(columns) or not all(fields):
+        if len(fields) != len(columns) or "" in fields:
             raise bad_line(number)
         yield fields
 
@@ -146,35 +146,35 @@ def paired(
     """Yield the lines of the two sides of a corpus as pairs.
 
     Raises:
-        UserError: the sides differ in their number of lines. The message gives both numbers and the
-            names of the sides, ``source`` and ``target``. For this the longer side is read to its
-            end.
+        UserError: the sides have different numbers of lines. The message gives both numbers and the
+            names of the sides, ``source`` and ``target``. To count its lines, the longer side is
+            read to its end.
     """
     pairs = zip_longest(source_lines, target_lines)
     for pairs_before, (source_line, target_line) in enumerate(pairs):
         if source_line is None or target_line is None:
             shorter = pairs_before
-            # This line and all lines after it.
-            longer = pairs_before + 1 + sum(1 for _ in pairs)
+            lines_after = sum(1 for _ in pairs)
+            longer = pairs_before + 1 + lines_after
             source_count = shorter if source_line is None else longer
             target_count = shorter if target_line is None else longer
             raise UserError(
                 f"{source} has {source_count} lines but {target} has {target_count}: both sides of "
-                "a corpus need the same number of lines, line N of one translating line N of the "
-                "other"
+                "a corpus need the same number of lines, and line N of the target must translate "
+                "line N of the source"
             )
         yield source_line, target_line
 
 
 @contextmanager
 def atomic_text(path: str | Path) -> Iterator[TextIO]:
-    """Open ``path`` for writing text; it appears under its name only when the block succeeds."""
+    """Open a file for writing text. It gets its name ``path`` only if the block succeeds."""
     with atomic_path(path) as temporary, open_text(temporary) as stream:
         yield stream
 
 
 def write_text(path: str | Path, text: str) -> None:
-    """Write a text unchanged, and replace a file that exists atomically."""
+    """Write a text unchanged; a file that exists is replaced atomically."""
     with atomic_text(path) as stream:
         stream.write(text)
 
@@ -193,25 +193,25 @@ def read_json(path: str | Path) -> object:
     """Return the content of a JSON file.
 
     Raises:
-        UserError: the file cannot be read, or it is not JSON. The message gives the position.
+        UserError: the file cannot be read, or is not JSON. The message gives the position.
     """
     with failures_of_file(path, "not JSON"), open_input(path) as stream:
         return json.loads(stream.read())
 
 
 def read_checked(path: str | Path, kind: type[T], problem: str) -> T:
-    """Return the content of a JSON file as an object of a kind that pydantic can check.
+    """Return the content of a JSON file as an object of the type ``kind``, checked by pydantic.
 
     Raises:
-        UserError: the file cannot be read, or its content is of another kind. The message begins
-            with the file and ``problem``.
+        UserError: the file cannot be read, or its content does not have this type. The message
+            begins with the file and ``problem``.
     """
     with failures_of_file(path, problem), open_input(path) as stream:
         return TypeAdapter(kind).validate_json(stream.read())
 
 
 def write_json(path: str | Path, content: object) -> None:
-    """Write a dataclass, or plain data that may contain dataclasses, as indented JSON."""
+    """Write ``content``, which may be or contain dataclasses, as indented JSON."""
     write_text(
         path, json.dumps(content, ensure_ascii=False, indent=2, default=asdict) + "\n"
     )

@@ -1,7 +1,7 @@
-"""Check that a file still has the bytes with which it was written, whatever tells that.
+"""Check that a file still has the bytes with which it was written.
 
-Whatever leaves this machine is checked first: a copy gets a new checksum, after which a number that
-was changed on this disk looks like any other.
+Every file that leaves this machine is checked first. The copy gets a new checksum, which would hide
+that a number was changed on this disk.
 """
 
 from pathlib import Path
@@ -12,9 +12,9 @@ from convs2s.files.tensors import load_arrays
 
 
 def check_whole(path: Path) -> None:
-    """Check a file against its note, or against the checksum that its format has within.
+    """Check a file against its note, or against the checksum that it contains.
 
-    A file that has neither is not checked, and one that is missing is not either.
+    Nothing is checked if the file has neither, or does not exist.
 
     Raises:
         UserError: the file was changed after it was written, or is damaged.
@@ -26,5 +26,6 @@ def check_whole(path: Path) -> None:
         load_arrays(path)
     elif compression_of(path.name):
         with decompressed_file(path) as stream:
+            # Reading to the end makes the decompressor check the data.
             while stream.read(BUFFER_BYTES):
                 pass

@@ -33,8 +33,8 @@ def build_network(
         return Lstm(architecture, source_types, target_types)
     if isinstance(architecture, RnnArchitecture):
         return Rnn(architecture, source_types, target_types)
-    # The architecture of an extension: so far only the part of its file above ``import torch`` has
-    # been run. The network is in the rest.
+    # This is the architecture of an extension. So far, only the part of the extension's file above
+    # ``import torch`` has run. The rest of the file defines the network.
     run_rest(type(architecture))
     network: Network = architecture.build(source_types, target_types)
     return network
@@ -60,12 +60,12 @@ class _NothingDrawn(TorchFunctionMode):
         args: Any = (),
         kwargs: Any = None,
     ) -> Any:
-        """Call a function of torch, unless it only serves initialization."""
+        """Call a function of torch, or skip it if it only initializes a parameter."""
         draws = (Tensor.normal_, Tensor.uniform_, nn.init.normal_, nn.init.uniform_)
         if func in draws:
             return args[0] if args else kwargs["tensor"]
         if func is Tensor.norm:
-            # Weight normalization takes the norm of each row of its initial weight. Any column has
-            # the shape of these norms.
+            # Weight normalization takes the norm of each row of its initial weight. A column of the
+            # weight has the same shape as these norms.
             return args[0][:, 0]
         return func(*args, **(kwargs or {}))

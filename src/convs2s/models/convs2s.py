@@ -5,7 +5,7 @@ reads the last token of each hypothesis, and ``convs2s.models.incremental`` keep
 the steps.
 
 Shapes: B batch, m source length, n target length, K hypotheses, f embedding width, d block width,
-f_out width of what enters the output layer, V target types.
+f_out input width of the output layer, V target types.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -57,10 +57,11 @@ def length_scale(padding: Tensor, precision: torch.dtype) -> Tensor:
 class Attention(nn.Module):
     """The attention of one decoder block over the source (section 3.3, equations 1 and 2).
 
-    Two things are in the authors' code, but not in the equations: the factors sqrt(0.5), which keep
-    the variance of each sum (section 3.4), and ``out_projection``. The latter is necessary because
-    the context has the width f of the embeddings and must be mapped to the width d of the block. As
-    in the authors' code, a block adds its residual after the attention.
+    As in the authors' code, two things are added to the equations. Each sum is multiplied by
+    sqrt(0.5), which keeps its variance (section 3.4). ``out_projection`` maps the context, which
+    has the width f of the embeddings, to the width d of the block.
+
+    Also as in the authors' code, a block adds its residual after the attention.
     """
 
     def __init__(self, width: int, embedding: int) -> None:
@@ -78,14 +79,14 @@ class Attention(nn.Module):
         """Attend to the source.
 
         ``hidden`` (B, n, d) is the output of the block's GLU, ``embedded`` (B, n, f) are the target
-        embeddings g. In a step of decoding, n is K, the hypotheses of a sentence. The products with
-        the source are computed in the precision of the encoded source.
+        embeddings g. In a step of decoding, n is K, the number of hypotheses of a sentence. The
+        products with the source are computed in the precision of the encoded source.
 
         Return the scaled sum of the context and ``hidden`` (B, n, d), and the attention (B, n, m).
         """
         query = (self.in_projection(hidden) + embedded) * SQRT_HALF  # (B, n, f)
         # In decoding, the encoded source is in at least fp32, even if the network computes in bf16
-        # (convs2s.models.incremental). Round the context back only after both products.
+        # (convs2s.models.incremental). The context is rounded to bf16 only after both products.
         exact_query = query.to(encoded.keys.dtype)
         keys = encoded.keys.transpose(1, 2)  # (B, f, m)
         scores = torch.bmm(exact_query, keys)  # (B, n, m)
@@ -112,7 +113,7 @@ class Block(nn.Module):
         keep_prob: float,
         attention: Attention | None,
     ) -> None:
-        """Make the layers of a block with input width ``inputs``.
+        """Make a block that reads vectors of the width ``inputs``.
 
         ``keep_prob`` is the probability that dropout before the convolution keeps an input.
         """
@@ -140,6 +141,7 @@ class Stack(nn.ModuleList):
         """Make a block for each layer; ``attends`` says which of the blocks have attention."""
         super().__init__()
         keep_prob = 1.0 - architecture.dropout
+        # The ``in_projection`` below the stack maps to the width of the first block.
         inputs = layers[0].width
         for layer, attend in zip(layers, attends, strict=True):
             attention: Attention | None = None
@@ -196,15 +198,15 @@ class ConvEncoder(nn.Module):
         embedded = self.embedding(source)  # (B, m, f)
         x = self.in_projection(embedded)  # (B, m, d)
         for block in self.blocks:
-            kept = block.residual(x)  # (B, m, d), with this block's width d
-            # This also sets padding to zero, in training and in inference. So a sentence is encoded
-            # to the same vectors however long the padding in its batch is.
+            residual = block.residual(x)  # (B, m, d), with this block's width d
+            # This also sets padding to zero, in training and in inference. So the encoding of a
+            # sentence does not depend on the length of its padding.
             x = dropout(x, self.dropout, self.training, padding)
-            # An even kernel cannot be centered: it reads one position more after the output's
-            # position than before it.
+            # A window of even width cannot be centered. It has one position more to the right of
+            # the output's position than to the left.
             left = (block.convolution.kernel - 1) // 2
             convolved = block.convolution(x, left)  # (B, m, d)
-            x = (convolved + kept) * SQRT_HALF
+            x = (convolved + residual) * SQRT_HALF
         z = self.out_projection(x)  # (B, m, f)
         keys = z.masked_fill(padding.unsqueeze(2), 0.0)
         keys = scale_gradient(keys, self.gradient_factor)
@@ -242,9 +244,9 @@ class ConvDecoder(nn.Module):
     ) -> tuple[Tensor, list[Tensor]]:
         """Read target tokens, and attend to the encoded source.
 
-        In training, ``previous`` (B, n) is ``</s>`` and the target without its last token; all
-        positions are computed at once. In decoding, ``previous`` (B, K) is the last token of each
-        hypothesis, and ``windows`` has the earlier inputs of each convolution; n is then K.
+        In training, ``previous`` (B, n) is ``</s>``, followed by the target without its last token,
+        and all positions are computed at once. In decoding, ``previous`` (B, K) is the last token
+        of each hypothesis, so n is K, and ``windows`` has the earlier inputs of each convolution.
 
         Return the output layer's input (B, n, f_out), and the attention (B, n, m) of each block
         that has attention.
@@ -254,11 +256,11 @@ class ConvDecoder(nn.Module):
         x = self.in_projection(embedded)  # (B, n, d)
         attentions: list[Tensor] = []
         for number, block in enumerate(self.blocks):
-            kept = block.residual(x)  # (B, n, d), with this block's width d
+            residual = block.residual(x)  # (B, n, d), with this block's width d
             x = dropout(x, self.dropout, self.training)
             if windows is None:
-                # The window ends at its position, so that no output sees later inputs (section
-                # 3.2).
+                # Each window ends at the position of its output, so no output sees later inputs
+                # (section 3.2).
                 x = block.convolution(x, block.convolution.kernel - 1)
             else:
                 window = windows.add(number, x)  # (B, K, kernel * inputs)
@@ -266,7 +268,7 @@ class ConvDecoder(nn.Module):
             if block.attention is not None:
                 x, attention = block.attention(x, embedded, encoded)
                 attentions.append(attention)
-            x = (x + kept) * SQRT_HALF
+            x = (x + residual) * SQRT_HALF
         x = self.out_projection(x)  # (B, n, f_out)
         return dropout(x, self.dropout, self.training), attentions
 
@@ -295,7 +297,7 @@ class ConvS2S(Network):
 
     @property
     def positions(self) -> Mapping[str, int | None]:
-        """The number of rows of each side's position table, or None without a table."""
+        """The number of rows of each side's position table; None if the side has no table."""
         return self._positions
 
     def encode(self, source: Tensor, lengths: Tensor | None = None) -> EncodedSource:

@@ -44,8 +44,8 @@ class IncrementalState(Protocol):
         """Read the last token of each hypothesis (B, K).
 
         Return the input of the output layer (B, K, features), and the mean attention of the layers
-        (B, K, m). It is None for a network without attention. A network that pads its source may
-        return more than m columns.
+        (B, K, m). A network without attention returns None in its place, and a network that pads
+        its source may return more than m columns.
         """
 
     def select(self, rows: Tensor) -> None:
@@ -108,7 +108,7 @@ class Ensemble:
         return any(network.attends for network in self.networks)
 
     def positions(self, side: str) -> int | None:
-        """Return the maximum number of tokens of a side, with ``</s>``; None means no limit.
+        """Return the maximum number of tokens of a side, including ``</s>``; None means no limit.
 
         ``side`` is ``source`` or ``target``.
         """
@@ -145,19 +145,20 @@ class DecoderState:
         average: Average,
         shortlist: Shortlisted | None = None,
     ) -> None:
-        """Begin before the first step of the source (B, m).
+        """Begin to decode the source (B, m).
 
-        ``states`` and ``outputs`` are the state of each network and its map to the logits of all
-        types.
+        ``states`` are those of the networks before the first step. ``outputs`` are the networks'
+        maps to the logits of all types.
         """
         self._states = states
         self._outputs = outputs
         self._average = average
-        # (B, m), True at </s> and padding. A word of the source replaces an unknown word, so the
-        # position with the highest attention must be that of a word.
+        # (B, m), True at </s> and padding. An unknown word is replaced by the word of the source
+        # with the highest attention, so these positions do not count.
         self._no_word = (source == PADDING) | (source == END)
-        # The types (S,) of the shortlist, and (B, S), True if a sentence may not use a type.
+        # (S,), the types of the shortlist.
         self._types: Tensor | None = None
+        # (B, S), True if a sentence may not use a type.
         self._mask: Tensor | None = None
         if shortlist is not None:
             self._types = self._to_device(shortlist.types)
@@ -169,8 +170,8 @@ class DecoderState:
         """Predict from the last token of each hypothesis (B, K).
 
         Return the log-probabilities (B, K, S), and the mean attention of the networks (B, K, m), or
-        None without attention. If log-probabilities are averaged, the probabilities sum to less
-        than 1.
+        None without attention. If the ensemble averages log-probabilities, the probabilities sum
+        to less than 1.
         """
         predictions = []
         attentions = []
@@ -187,9 +188,9 @@ class DecoderState:
                 continue
             mask = self._mask.unsqueeze(1)  # (B, 1, S)
             logits = logits.masked_fill(mask, -torch.inf)
-            # The shortlist contains the types of all sentences of the batch. Those of the other
-            # sentences add zeros to the sum of the softmax, but change the order of its terms. In
-            # fp64 that does not change the result.
+            # The shortlist contains the types of all sentences of the batch. For each sentence, the
+            # types of the others add zeros to the sum of the softmax, but change the order of its
+            # terms. In fp64 the order does not change the result.
             exact = functional.log_softmax(logits, 2, dtype=torch.float64)
             predictions.append(exact.to(logits.dtype))
         mean = torch.stack(attentions).mean(0) if attentions else None
@@ -198,7 +199,7 @@ class DecoderState:
         stacked = torch.stack(predictions)  # (networks, B, K, S)
         if self._average == "log_probabilities":
             return stacked.mean(0), mean
-        # The log of the mean probability.
+        # The logarithm of the mean probability.
         return torch.logsumexp(stacked, 0) - math.log(len(predictions)), mean
 
     @torch.inference_mode()
@@ -212,36 +213,38 @@ class DecoderState:
         """Predict, and return the most probable continuations of each sentence's hypotheses.
 
         ``previous`` and ``scores`` (B, K) are the last token and the log-likelihood of each
-        hypothesis. ``count`` is the maximum number of continuations of each sentence. All results
-        are copied from the device in one transfer, so that this waits only once.
+        hypothesis. ``count`` is the maximum number of continuations of each sentence. One transfer
+        copies all results from the device, so the CPU waits for the device only once.
         """
         predictions, attention = self.step(self._to_device(previous))
         self._limit(predictions, limits)
         _, hypotheses, types = predictions.shape
-        before = self._to_device(scores).to(predictions.dtype)  # (B, K)
-        sums = predictions + before.unsqueeze(2)  # (B, K, S)
+        scores_so_far = self._to_device(scores).to(predictions.dtype)  # (B, K)
+        totals = predictions + scores_so_far.unsqueeze(2)  # (B, K, S)
         count = min(count, hypotheses * types)  # C
-        flat = sums.flatten(1)  # (B, K * S)
-        totals, chosen = flat.topk(count)  # (B, C)
+        flat = totals.flatten(1)  # (B, K * S)
+        best, chosen = flat.topk(count)  # (B, C)
         parents = chosen // types  # (B, C)
         tokens = chosen % types  # (B, C)
         if self._types is not None:
             tokens = self._types[tokens]
-        # One tensor of float64 transfers all results: it represents scores and indices exactly.
-        parts = [totals.double(), parents, tokens]
+        # All results are joined in one tensor of fp64, which represents scores and indices exactly.
+        parts = [best.double(), parents, tokens]
         if attention is not None:
             no_word = self._no_word.unsqueeze(1)  # (B, 1, m)
             on_words = attention.masked_fill(no_word, -1.0)  # (B, K, m)
-            places = on_words.argmax(2)  # (B, K)
-            parts.append(places)
+            parts.append(on_words.argmax(2))  # (B, K)
         joined = torch.cat(parts, 1)  # (B, 3C + K), or (B, 3C) without attention
         transferred = joined.cpu().numpy()
         indices = transferred[:, count:].astype(np.int64)
+        places = None
+        if attention is not None:
+            places = indices[:, 2 * count :]
         return Candidates(
             scores=transferred[:, :count],
             parents=indices[:, :count],
             tokens=indices[:, count : 2 * count],
-            places=None if attention is None else indices[:, 2 * count :],
+            places=places,
         )
 
     def _limit(self, predictions: Tensor, limits: Limits) -> None:
@@ -258,15 +261,15 @@ class DecoderState:
             not_ending = self._to_device(np.flatnonzero(~limits.must_end))
             end.index_fill_(0, not_ending, -torch.inf)
         if limits.must_end.any():
-            # Allow only </s>: set the log-probabilities of all types to -inf, then restore that of
-            # </s>.
+            # Allow only </s>: set the log-probabilities of all types to -inf, then restore the one
+            # of </s>.
             ending = self._to_device(np.flatnonzero(limits.must_end))
             kept = end.index_select(0, ending)
             predictions.index_fill_(0, ending, -torch.inf)
             end.index_copy_(0, ending, kept)
 
     def _to_device(self, array: NDArray[np.generic]) -> Tensor:
-        """Copy an array to the networks' device, without waiting for the copy to end."""
+        """Copy an array to the networks' device. This does not wait for the end of the copy."""
         device = self._no_word.device
         return torch.from_numpy(array).to(device, non_blocking=True)
 

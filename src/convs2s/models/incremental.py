@@ -1,11 +1,12 @@
 """Decode with ConvS2S step by step, from the last inputs of every convolution.
 
-The network is copied and put into evaluation mode. Its weights are normalized once, in the
-precision of the search. In bf16, the products of the attention with the source are still computed
-in fp32: they are so small that starting a kernel of bf16 takes longer than a whole product in fp32.
+The network is copied and put into evaluation mode. The weights of the copy are normalized once, and
+rounded to the precision of the search. In bf16, the products of the attention with the source are
+still computed in fp32: they are so small that starting a kernel of bf16 takes longer than a whole
+product in fp32.
 
-Shapes: B sentences, K hypotheses of each, R = B * K rows, m source length, f_out width of what
-enters the output layer.
+Shapes: B sentences, K hypotheses of each, R = B * K rows, m source length, f_out input width of the
+output layer.
 """
 
 from copy import deepcopy
@@ -23,7 +24,7 @@ from convs2s.models.windows import Windows
 
 
 class DecodingConvS2S:
-    """A copy of a network with its weights prepared for decoding."""
+    """A copy of a network, with weights that are prepared for decoding."""
 
     def __init__(self, network: ConvS2S, precision: Precision) -> None:
         """Copy a network, normalize the weights of the copy and round them to ``precision``."""
@@ -33,18 +34,18 @@ class DecodingConvS2S:
         self.network = copied
         output = copied.output
         self.output = LinearMap(output.weight(), output.bias, precision)
-        # The map has the output layer's weight, which is the largest. Do not keep it twice.
+        # ``self.output`` has the output layer's weight, the largest of all. Do not keep it twice.
         del self.network.decoder.output
         for module in self.network.modules():
             if isinstance(module, WeightNormalized):
                 module.fuse(precision)
             elif isinstance(module, Embedding) and precision == "bf16":
-                # ``module.bfloat16()`` would swap the tensors of the parameters, which the fake
-                # device of the tests refuses. So make new parameters.
+                # Make new parameters. ``module.bfloat16()`` would swap the tensors of the old ones,
+                # which the tests' fake device refuses.
                 for name, table in list(module.named_parameters()):
                     rounded = nn.Parameter(table.bfloat16(), requires_grad=False)
                     module.register_parameter(name, rounded)
-        self.dtype = self.network.encoder.embedding.tokens.dtype
+        self.dtype = self.network.encoder.embedding.tokens.dtype  # that of the steps
 
     def start(self, source: Tensor, hypotheses: int) -> "ConvS2SState":
         """Encode padded source indices (B, m), and return the state of K hypotheses of each."""
@@ -79,9 +80,9 @@ class ConvS2SState:
         source: Tensor,
         hypotheses: int,
     ) -> None:
-        """Begin before the first target token, where all inputs of convolutions are zeros.
+        """Encode padded source indices (B, m), to decode K hypotheses of each sentence.
 
-        ``source`` (B, m) has padded indices, ``hypotheses`` is K.
+        Before the first target token, all inputs of the convolutions are zeros.
         """
         self._decoding = decoding
         self._decoder = decoding.network.decoder
@@ -101,9 +102,9 @@ class ConvS2SState:
     def step(self, previous: Tensor) -> tuple[Tensor, Tensor]:
         """Read the last token of each hypothesis (B, K).
 
-        Return the output layer's input (B, K, f_out), and the mean of the blocks' attention (B, K,
-        m') with m' columns after padding to whole vectors. The next step continues the same rows,
-        unless ``select`` or ``keep`` is called before.
+        Return the output layer's input (B, K, f_out), and the mean attention of the blocks (B, K,
+        m'), where m' is the source length after padding to whole vectors. The next step continues
+        the same rows, unless ``select`` or ``keep`` is called before.
         """
         self._windows.begin(self._rows)
         features, attentions = self._decoder(previous, self._encoded, self._windows)
@@ -113,7 +114,7 @@ class ConvS2SState:
         return features, mean
 
     def select(self, rows: Tensor) -> None:
-        """Continue from other hypotheses: ``rows`` (R,) are indices of rows, by sentence."""
+        """Continue from other hypotheses; see ``IncrementalState.select``."""
         self._rows = rows
 
     def keep(self, sentences: Tensor) -> None:

@@ -1,13 +1,14 @@
-"""Find the fixed scales by which int8 rounds what the linear maps of a ConvS2S network read.
+"""Find the fixed scales with which int8 rounds the inputs of a ConvS2S network's linear maps.
 
-A scale is the value of one unit of a byte. If it is the same for all inputs, scaling and bias are
-part of the matrix product, a block's input is rounded once for all maps that read it, and windows
-and states are bytes. If each row has a scale of its own, all of these are operations in fp32.
+A scale is the value of one unit of a byte. A fixed scale is the same for all rows. Then scaling and
+bias are part of the matrix product, a block's input is rounded once for all maps that read it, and
+windows and states are bytes. With a scale for each row, scaling and bias are operations in fp32,
+each map rounds its own input, and windows and states are in fp32.
 
-No text is needed to find the scales. The network in fp32 reads sentences of random tokens, always
-the same, and continues them by random tokens. The largest magnitude that appears at a place becomes
-127 units. Text has larger magnitudes at some places (golden network of Multi30k: up to 1.6 times as
-large), which are cut off. A larger scale, which would cut off nothing, made no translation better.
+No text is needed to find the scales. The network in fp32 reads sources and targets of random
+tokens, the same ones each time. The largest magnitude that appears at a place becomes 127 units. In
+text, the magnitudes at some places are larger (golden network of Multi30k: up to 1.6 times as
+large), and are cut off. Larger scales, which cut off nothing, did not improve translations.
 
 Shapes: B sentences, n tokens of each on both sides, S target types.
 """
@@ -25,18 +26,20 @@ from convs2s.models.onnx_search import predict
 from convs2s.models.steps import Numbers
 
 LENGTHS = (4, 8, 16, 32)
+"""Lengths of the random sentences, in tokens."""
+
 SENTENCES = 64
-"""The random sentences: so many of each length."""
+"""Number of random sentences of each length."""
 
 BOUND = 0.05
 """Maximum mean difference between int8 and fp32 in the log-probability of fp32's first choice.
 
-With larger differences, a model keeps a scale for each row. With fixed scales the difference is
-0.02 in the golden network of Multi30k, whose BLEU of 1,000 lines changes by 0.07. It is 0.07 in
+With a larger difference, a model keeps a scale for each row. With fixed scales, the difference is
+0.02 for the golden network of Multi30k, whose BLEU of 1,000 lines changes by 0.07. It is 0.07 for
 fairseq's network of the demo's text, whose BLEU of 200 lines changes by 0.80.
 
-The bound finds scales that are too coarse. It cannot find that text has much larger magnitudes than
-random tokens have.
+The bound detects scales that are too coarse. It does not detect that text has much larger
+magnitudes than random tokens.
 """
 
 
@@ -48,19 +51,21 @@ def calibrate(
     """Return the fixed scale of each place at which linear maps read, for ``Weights``.
 
     ``arrays`` are the weights by name, ``types`` the sizes of the source and target vocabulary. The
-    result is empty if fixed scales change the predictions by more than ``BOUND``. It depends on the
-    weights alone, and not on the number of threads.
+    result is empty if fixed scales change the predictions by more than ``BOUND``. It depends only
+    on the weights, not on the number of threads.
     """
     sentences = list(_random_sentences(types))
     exact = _Reader(Weights(arrays, architecture, types), "fp32")
-    predictions = [exact.read(*sides) for sides in sentences]
-    scales = {place: exact.largest[place] / LARGEST for place in exact.largest}
+    predictions = [exact.read(source, target) for source, target in sentences]
+    scales = {place: value / LARGEST for place, value in exact.largest.items()}
     if min(scales.values()) == 0.0:
-        return {}  # The network reads nothing but zeros somewhere, which have no scale.
+        return {}  # Some linear map reads nothing but zeros, for which there is no scale.
     rounding = _Reader(Weights(arrays, architecture, types, scales), "int8")
     differences = []
-    for sides, (choices, expected) in zip(sentences, predictions, strict=True):
-        _, found = rounding.read(*sides, choices)
+    for (source, target), (choices, expected) in zip(
+        sentences, predictions, strict=True
+    ):
+        _, found = rounding.read(source, target, choices)
         differences.append(np.abs(found - expected).ravel())
     difference = np.concatenate(differences).mean()
     return scales if difference <= BOUND else {}
@@ -80,9 +85,9 @@ def _random_sentences(types: tuple[int, int]) -> Iterator[tuple[Indices, Indices
 
 
 class _Reader:
-    """A network that reads given sentences and targets.
+    """A network that reads given sources and targets.
 
-    ``largest`` has the largest magnitude of what its linear maps have read at each place.
+    ``largest`` maps each place to the largest magnitude that linear maps have read there so far.
     """
 
     def __init__(self, network: Weights, precision: str) -> None:
@@ -109,9 +114,10 @@ class _Reader:
         target: Indices,
         choices: Indices | None = None,
     ) -> tuple[Indices, Numbers]:
-        """Return tokens (B, n) and their log-probabilities (B, n) after each target token.
+        """Predict the next token after each target token (B, n).
 
-        The tokens are the given choices, or else the most probable ones.
+        Return ``choices`` (B, n), or the most probable tokens if it is None, and the
+        log-probabilities (B, n) of these tokens.
         """
         batch, length = target.shape
         rows = np.arange(batch)
@@ -133,7 +139,7 @@ class _Reader:
         return chosen, found
 
     def _run(self, name: str, given: Mapping[str, AnyArray]) -> dict[str, AnyArray]:
-        """Run a graph; return its outputs by name, without magnitudes, which are kept."""
+        """Run a graph; return its outputs by name, except magnitudes, which update ``largest``."""
         outputs = self._outputs[name]
         arrays = self._sessions[name].run(outputs, given)
         results = dict(zip(outputs, arrays, strict=True))

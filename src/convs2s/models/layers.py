@@ -19,14 +19,14 @@ from convs2s.models.steps import Precision
 class WeightNormalized(nn.Module):
     """A map whose weight is ``g * v / ||v||`` (Salimans & Kingma 2016; section 4.2).
 
-    There is one g for each output. ``weight_v`` is v, in the shape that the subclass chooses, with
-    the output dimension first. ``weight_g``, which is g, and ``bias`` are (outputs,).
+    ``weight_v`` is v. The subclass chooses its shape, whose first dimension is ``outputs``.
+    ``weight_g`` (outputs,) is g, with one number for each output. ``bias`` is (outputs,) too.
     """
 
     def __init__(self, shape: tuple[int, ...], standard_deviation: float) -> None:
         """Draw v from a normal distribution with mean 0, and set the bias to 0.
 
-        g is the norm of v, so that at first the weight is v itself.
+        g becomes the norm of v, so the initial weight is v itself.
         """
         super().__init__()
         drawn = torch.empty(shape).normal_(0.0, standard_deviation)
@@ -46,21 +46,20 @@ class WeightNormalized(nn.Module):
         """Map (..., inputs) to (..., outputs)."""
         if self._fused is not None:
             return self._fused(x)
-        weight = self.weight()
-        return matmul.linear(x, weight, self.bias)
+        return matmul.linear(x, self.weight(), self.bias)
 
     def weight(self) -> Tensor:
         """Return the normalized weight as a matrix (outputs, inputs)."""
         v = self.weight_v.flatten(1)  # (outputs, inputs)
         g = self.weight_g.unsqueeze(1)  # (outputs, 1)
         if v.device.type != "cpu" and torch.compiler.is_compiling():
-            # From these operations torch.compile makes one kernel each way, with the casts to the
-            # precision of autocast. It cannot fuse ``_weight_norm`` with anything.
-            # The norm is (outputs, 1).
+            # torch.compile fuses these operations and the casts to autocast's precision into one
+            # kernel for each direction. It cannot fuse ``_weight_norm`` with anything.
+            # (outputs, 1)
             norm: Tensor = torch.linalg.vector_norm(v, dim=1, keepdim=True)
             return v * (g / norm)
         # This kernel passes over memory once forward and once backward. ``g * v / v.norm()`` would
-        # take several passes each way.
+        # take several passes in each direction.
         weight: Tensor = torch._weight_norm(v, g, 0)
         return weight
 
@@ -102,7 +101,7 @@ class GatedConvolution(WeightNormalized):
         inputs: int,
         outputs: int,
         kernel: int,
-        keep_prob: float = 1.0,
+        keep_prob: float,
     ) -> None:
         """Initialize with the standard deviation sqrt(4 * keep_prob / n), n = kernel * inputs.
 
@@ -129,7 +128,7 @@ class GatedConvolution(WeightNormalized):
 
 
 class PlainOutput(nn.Module):
-    """A map from features to logits without weight normalization, as the LSTM has it."""
+    """A map from features to logits without weight normalization, as in the LSTM."""
 
     def __init__(self, inputs: int, types: int) -> None:
         """Allocate the parameters; the network that has this layer must initialize them."""
@@ -154,14 +153,14 @@ class OutputTable(PlainOutput):
     """
 
     def __init__(self, inputs: int, types: int) -> None:
-        """Draw the table and the bias with the standard deviation 0.1, as any lookup table."""
+        """Draw the table and the bias from N(0, 0.1), as the other lookup tables are drawn."""
         super().__init__(inputs, types)
         for parameter in self.parameters():
             nn.init.normal_(parameter, 0.0, 0.1)
 
 
 class Embedding(nn.Module):
-    """The sum of a token's and its position's learned embedding, then dropout (section 3.1)."""
+    """The sum of the learned embeddings of a token and its position, with dropout (section 3.1)."""
 
     def __init__(
         self,
@@ -187,8 +186,8 @@ class Embedding(nn.Module):
         """Map indices (B, n) to (B, n, width).
 
         ``positions`` (n,) are the positions of the tokens, or (1,) if all tokens are at the same
-        position; None means 0 to n - 1. Positions past the end of the table share its last row;
-        the callers cut longer sentences before.
+        position; None means 0 to n - 1. Positions past the end of the table share its last row.
+        A training refuses longer sentences, and a translation cuts them.
         """
         embedded = functional.embedding(tokens, self.tokens)
         if self.positions is not None:
@@ -203,8 +202,8 @@ class Embedding(nn.Module):
 def in_autocast(x: Tensor) -> Tensor:
     """Return ``x`` in the precision of autocast, if autocast is on.
 
-    Otherwise autocast would cast ``x`` again before each matrix product, and its sums with other
-    tensors would be in fp32.
+    Without this cast, autocast would cast ``x`` before each matrix product that reads it, and the
+    sums of ``x`` and other tensors would be in fp32.
     """
     device_type = x.device.type
     if not torch.is_autocast_enabled(device_type):

@@ -1,7 +1,7 @@
 """The LSTM sequence to sequence network (Sutskever et al. 2014).
 
-It has no attention and can read the source reversed. Decoding runs it step by step by
-``InferenceLstm``. Sections are those of the paper.
+The network has no attention, and can read the source reversed. ``InferenceLstm`` decodes with it
+step by step. Sections are those of the paper.
 
 Shapes: B batch, m source length, n target length, K hypotheses, f embedding width, c cells of a
 layer.
@@ -37,7 +37,7 @@ def reverse_tokens(source: Tensor) -> Tensor:
 
     This brings the first source token close to the first target token (section 3.3).
     """
-    # The number of tokens of each row without ``</s>``.
+    # The number of tokens in each row, without ``</s>``.
     tokens = (source != PADDING).sum(1, keepdim=True) - 1  # (B, 1)
     positions = torch.arange(source.shape[1], device=source.device)  # (m,)
     positions = positions.unsqueeze(0)  # (1, m)
@@ -47,11 +47,11 @@ def reverse_tokens(source: Tensor) -> Tensor:
 
 
 class LstmStack(nn.Module):
-    """Embeddings and LSTM layers, the bottom one first: the part that encoder and decoder share.
+    """Embeddings and LSTM layers, the bottom one first, as the encoder and the decoder have them.
 
-    Each layer is a separate ``nn.LSTM``. A single one of several layers also applies dropout
-    between them. On a GPU it draws the masks from a generator that cannot be seeded again, so that
-    a resumed training would differ from one without interruption.
+    Each layer is a separate ``nn.LSTM``. A single ``nn.LSTM`` with several layers would apply
+    dropout between them itself. On a GPU, it would draw the masks from a generator that cannot be
+    seeded again, so a resumed training would differ from one without interruption.
     """
 
     def __init__(self, architecture: LstmArchitecture, types: int) -> None:
@@ -98,7 +98,7 @@ class LstmDecoder(LstmStack):
     def forward(
         self, previous: Tensor, states: list[State]
     ) -> tuple[Tensor, list[State]]:
-        """Read target tokens (B, n), starting from the state of each layer.
+        """Read target tokens (B, n), starting from a state of each layer.
 
         Return the input of the output layer (B, n, c), and the states after the last token.
         """
@@ -147,7 +147,7 @@ class Lstm(Network):
     def final_state(self, source: Tensor) -> Tensor:
         """Encode source indices (B, m); return the final states as vectors (B, 2 * layers * c).
 
-        A vector has the output and the cells of the bottom layer, then those of the next one.
+        A vector contains the output and the cells of each layer, those of the bottom layer first.
         """
         states = stack_states(self.encode(source))  # (layers, 2, B, c)
         by_sentence = states.permute(2, 0, 1, 3)  # (B, layers, 2, c)
@@ -158,7 +158,7 @@ class InferenceLstm(RecurrentInference):
     """The network for decoding."""
 
     def __init__(self, network: Lstm, precision: Precision) -> None:
-        """Take a network, in fp32 or bf16."""
+        """Prepare a network to decode in fp32 or bf16."""
         super().__init__(network.output, precision)
         self._network = network
 
@@ -166,7 +166,8 @@ class InferenceLstm(RecurrentInference):
         """Encode padded source indices (B, m), and return the state of K hypotheses of each."""
         with self.autocast:
             encoded = self._network.encode(with_longer_rows(source))
-        states = stack_states(encoded)  # (layers, 2, B', c)
+        states = stack_states(encoded)  # (layers, 2, B + FEWEST_ROWS, c)
+        # Without the states of the longer rows.
         states = states[:, :, : len(source)]  # (layers, 2, B, c)
         states = states.unsqueeze(3)  # (layers, 2, B, 1, c)
         states = states.expand(-1, -1, -1, hypotheses, -1)  # (layers, 2, B, K, c)
@@ -193,7 +194,7 @@ class LstmIncrementalState:
     def step(self, previous: Tensor) -> tuple[Tensor, None]:
         """Read the last token of each hypothesis (B, K).
 
-        Return the input of the output layer (B, K, c), and None, as there is no attention.
+        Return the input of the output layer (B, K, c), and None in place of the attention.
         """
         rows = self._states.flatten(2, 3)  # (layers, 2, B * K, c)
         rows = rows.unsqueeze(2)  # (layers, 2, 1, B * K, c)

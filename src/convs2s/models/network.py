@@ -11,28 +11,35 @@ from torch import Tensor, nn
 
 
 class OutputLayer(Protocol):
-    """The map from features to logits: ``weight()`` is (V, features), ``bias`` is (V,)."""
+    """The map from features to logits.
 
-    bias: nn.Parameter
+    The weight is a method, because a weight-normalized layer computes it from its parameters.
+    """
+
+    bias: nn.Parameter  # (V,)
 
     def weight(self) -> Tensor:
-        """Return the weight as a matrix."""
+        """Return the weight as a matrix (V, features)."""
 
 
 class Network(nn.Module, ABC):
     """An encoder and a decoder.
 
-    Both have a table ``embedding.tokens`` with a row for each type of their vocabulary.
+    Each has a table ``embedding.tokens`` with a row for each type of its vocabulary.
     """
 
     attends: ClassVar[bool]
-    """Whether the network has attention, which the replacement of unknown words and plots need."""
+    """Whether the network has attention.
+
+    The replacement of unknown words and the plots of attention need it.
+    """
 
     is_recordable: ClassVar[bool] = False
-    """Whether features and gradients take the same operations for all batches of the same shape.
+    """Whether the operations of a forward and backward pass depend only on the batch's shape.
 
-    A GPU then replays them as a CUDA graph (``convs2s.training.recorded``). They must neither wait
-    for the device nor read ``lengths``.
+    A training on a GPU then records them as a CUDA graph, and replays it for later batches of this
+    shape (``convs2s.training.recorded``). The operations must neither wait for the device nor read
+    ``lengths``.
     """
 
     def __init__(self, encoder: nn.Module, decoder: nn.Module) -> None:
@@ -47,7 +54,7 @@ class Network(nn.Module, ABC):
 
     @property
     def positions(self) -> Mapping[str, int | None]:
-        """The maximum number of tokens of ``source`` and ``target``, with ``</s>``.
+        """The maximum number of tokens of ``source`` and ``target``, including ``</s>``.
 
         None means that there is no limit.
         """
@@ -67,9 +74,10 @@ class Network(nn.Module, ABC):
         """
 
     def final_state(self, source: Tensor) -> Tensor | None:
-        """Encode source indices (B, m); return all that the decoder knows of each sentence.
+        """Encode source indices (B, m); return what the decoder reads, as a vector per sentence.
 
-        The result is (B, numbers), or None if its size depends on the length of a sentence.
+        The vectors are (B, numbers). The result is None if the decoder reads more of a longer
+        sentence.
         """
         return None
 
@@ -81,18 +89,18 @@ class Network(nn.Module, ABC):
     ) -> Tensor:
         """Return the input of the output layer (B, n, features).
 
-        ``source`` (B, m) and ``lengths`` are the parameters of ``encode``. ``previous`` (B, n) is
-        ``</s>`` and the target without its last token.
+        ``source`` (B, m) and ``lengths`` are passed to ``encode``. ``previous`` (B, n) is ``</s>``,
+        followed by the target without its last token.
         """
         encoded = self.encode(source, lengths)
-        x: Tensor = self.decoder(previous, encoded)[0]
-        return x
+        features: Tensor = self.decoder(previous, encoded)[0]
+        return features
 
     def forward(self, source: Tensor, previous: Tensor) -> tuple[Tensor, list[Tensor]]:
         """Return the logits (B, n, V), and the attention (B, n, m) of each layer that attends."""
         encoded = self.encode(source)
         x, attentions = self.decoder(previous, encoded)
         logits = self.decoder.output(x)  # type: ignore[operator]
-        if not self.attends:  # the second result of the decoder is not attention
-            attentions = []
+        if not self.attends:
+            attentions = []  # what the decoder returned second is not attention
         return logits, attentions

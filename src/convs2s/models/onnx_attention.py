@@ -1,4 +1,4 @@
-"""Read a sentence and its translation with a ConvS2S network by ONNX Runtime, for the attention.
+"""Compute a ConvS2S network's attention for a sentence and its translation, with ONNX Runtime.
 
 Shapes: n target length, m source length.
 """
@@ -13,13 +13,13 @@ from convs2s.models.steps import Numbers
 
 
 class AttentionReader:
-    """A network in fp32 that is forced to a given target, one token at a time."""
+    """A network in fp32 that reads a given target, one token at a time."""
 
     def __init__(self, network: Weights) -> None:
-        """Build the graphs of the network. This takes its weights.
+        """Build the graphs of the network. This takes the weights out of ``network``.
 
         Raises:
-            ValueError: weights are not those of the architecture.
+            ValueError: the weights are not those of the architecture.
         """
         encoding, self._parts = encoder([network], "fp32")
         step, self._states = decoder([network], "fp32", self._parts)
@@ -31,20 +31,23 @@ class AttentionReader:
         self._decoder = step.session()
 
     def read(self, source: Sequence[int], target: Sequence[int]) -> Numbers:
-        """Return the attention (layers, n, m) of each layer.
+        """Return the attention (layers, n, m) of the layers that attend.
 
-        ``source`` and ``target`` are m and n indices, ``</s>`` last.
+        ``source`` and ``target`` are m and n indices, the last of which is ``</s>``.
         """
         names = ["words", *self._parts]
         encoded = self._encoder.run(names, {"source": np.array([source])})
         given = dict(zip(names, encoded, strict=True))
         given["rows"] = np.zeros(1, np.int64)
         given["0.state"] = self._states["0.state"][None]
+        outputs = ["0.state.next", *self._layers]
         steps = []
-        for position, token in enumerate([END, *target[:-1]]):
+        previous = [END, *target[:-1]]  # what the decoder reads
+        for position, token in enumerate(previous):
             given["previous"] = np.array([[token]])
             given["position"] = np.array(position)
-            outputs = ["0.state.next", *self._layers]
-            given["0.state"], *layers = self._decoder.run(outputs, given)
-            steps.append(np.concatenate(layers))  # (layers, 1, m)
+            results = self._decoder.run(outputs, given)
+            given["0.state"] = results[0]
+            layers = np.concatenate(results[1:])  # (layers, 1, m)
+            steps.append(layers)
         return np.concatenate(steps, axis=1)

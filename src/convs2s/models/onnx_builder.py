@@ -10,9 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 from onnx import NodeProto, TensorProto, ValueInfoProto, helper, numpy_helper
 
-# From version 1.29 on, ONNX Runtime sends telemetry to its maker, unless this is set before it is
-# imported.
+# From version 1.29 on, ONNX Runtime sends telemetry to its maker, unless this variable is set
+# before the import.
 os.environ["ORT_DISABLE_TELEMETRY"] = "1"
+
+# The names with ``as`` are exported: other modules import them from here.
 from onnxruntime import InferenceSession as InferenceSession
 from onnxruntime import OrtValue as OrtValue
 from onnxruntime import RunOptions as RunOptions
@@ -27,8 +29,16 @@ MIDDLE = 128
 """The unsigned byte that represents 0."""
 
 CPU = Path("/proc/cpuinfo")
+"""Linux's description of the processor."""
+
 OPSET = 21
 IR_VERSION = 10
+"""Versions of the operators and of the file format, both those of ONNX 1.16.
+
+If a graph did not state them, the ``onnx`` package would write its own newest versions. ONNX
+Runtime may not know them yet.
+"""
+
 MICROSOFT = "com.microsoft"
 """Domain of the contributed operators, which are not in the ONNX standard."""
 
@@ -46,12 +56,12 @@ Python's floats and arrays of fp64 become fp32. Python's integers become 64-bit 
 
 
 def element_type_of(array: AnyArray) -> int:
-    """Return the type of an input or output of a graph that holds such an array."""
+    """Return ONNX's number for the type of an array's elements."""
     return helper.np_dtype_to_tensor_dtype(array.dtype)
 
 
 def _operator(name: str) -> Callable[["Value", Operand], "Value"]:
-    """Return a method that adds a node with two inputs."""
+    """Return a method that adds a node with two inputs to the graph of the left one."""
 
     def apply(left: "Value", right: Operand) -> "Value":
         return left.graph.op(name, left, right)
@@ -97,7 +107,8 @@ class Graph:
         self._constants: dict[str, AnyArray] = {}
         # Second name of a value -> its name.
         self._aliases: dict[str, str] = {}
-        # Name of a place -> what linear maps read there in fp32, from which its scale is found.
+        # Name of a place -> what linear maps read there, before it is rounded. Fixed scales are
+        # found from its magnitudes.
         self.quantized: dict[str, Value] = {}
         # The attention (B, K, m) of each block that has attention, of all networks.
         self.attentions: list[Value] = []
@@ -119,7 +130,7 @@ class Graph:
         *inputs: Operand,
         **attributes: Any,
     ) -> list[Value]:
-        """Add a node with ``outputs`` outputs, and return them."""
+        """Add a node, and return its outputs, whose number is ``outputs``."""
         input_names = []
         for operand in inputs:
             if isinstance(operand, Value):
@@ -141,6 +152,7 @@ class Graph:
 
     def constant(self, operand: Operand) -> Value:
         """Add a constant and return it."""
+        # ONNX Runtime copies an array that is not in C order, and shares the memory of others.
         array = np.array(operand, order="C")
         if array.dtype == np.float64:
             array = array.astype(np.float32)
@@ -149,9 +161,9 @@ class Graph:
         return self.value(name)
 
     def value(self, name: str) -> Value:
-        """Return the value with this name, or with this second name.
+        """Return the value with this name or second name.
 
-        It may also be a value of a graph that is joined to this one, or, in the body of a loop, of
+        It may belong to a graph that is joined to this one. In the body of a loop, it may belong to
         the surrounding graph.
         """
         return Value(self, self._aliases.get(name, name))
@@ -204,8 +216,8 @@ class Graph:
     def quantize(self, x: Value, scale: float) -> Value:
         """Round values to unsigned bytes around 128, whose unit is ``scale``.
 
-        The product of unsigned and signed bytes is the one that CPUs have instructions for. Values
-        that are too large for a byte become the largest one.
+        CPUs have instructions for the product of unsigned and signed bytes. Values that are too
+        large for a byte become the largest byte, and those that are too small become the smallest.
         """
         return self.op("QuantizeLinear", x, scale, np.uint8(MIDDLE))
 
@@ -218,16 +230,17 @@ class Graph:
     ) -> Value:
         """Map (rows, inputs) by a weight (outputs, inputs) and a bias (outputs,).
 
-        ``x`` are the bytes of ``quantize`` with this scale. If ``scale`` is None, ``x`` is in fp32,
-        and in int8 each row gets a scale of its own, so that no row depends on the others.
+        If there is a ``scale``, ``x`` are the bytes that ``quantize`` returns for it. Otherwise
+        ``x`` is in fp32, and in int8 each row gets a scale of its own, so that no row depends on
+        the others.
         """
         if scale is not None:
             return self._product(x, scale, weight, bias)
         if not self._is_int8:
             return self.op("Gemm", x, weight.T, bias)
-        # Each row is divided by its largest magnitude, so that one scale fits all rows. A row of
-        # zeros gives 0 / 0, which becomes an arbitrary byte. That does no harm, because the row of
-        # the result is multiplied by 0 below.
+        # Each row is divided by its largest magnitude, so that one scale fits all rows. In a row of
+        # zeros this is 0 / 0, which becomes an arbitrary byte. That does no harm, because this row
+        # of the result is multiplied by 0 below.
         magnitudes = self.op("Abs", x)
         largest = self.op("ReduceMax", magnitudes, [1])  # (rows, 1)
         unit = 1 / LARGEST
@@ -242,8 +255,8 @@ class Graph:
         weight: AnyArray,
         bias: AnyArray,
     ) -> Value:
-        """Map bytes by a weight in bytes, which has a scale for each output; return fp32."""
-        # The minimum scale avoids a division by 0 if all weights of an output are 0.
+        """Map bytes by the weight, rounded to bytes with a scale for each output; return fp32."""
+        # The smallest scale avoids a division by 0 if all weights of an output are 0.
         scales = np.abs(weight).max(1) / LARGEST  # (outputs,)
         smallest = np.finfo(np.float32).tiny
         scales = np.maximum(scales, smallest)
@@ -285,24 +298,24 @@ class Graph:
     ) -> None:
         """Add a loop that runs ``body`` until ``goes_on``, a value of the body, is false.
 
-        The body runs at least once, and at most ``runs`` () times. It reads the number of its run
-        as ``position``.
+        The body runs at least once, and at most ``runs`` () times. It reads the number of the
+        current run, from 0 on, as ``position``.
 
-        ``carried`` are values of the body that its next run reads, by the names under which it
-        reads them. The first run reads ``NAME.first``, an input of this graph.
+        ``carried`` maps a name to a value of the body, which the next run reads under this name.
+        The first run reads ``NAME.first`` in its place, an input of this graph.
 
-        ``results`` are values of the body by name. They become outputs of this graph, with the
-        values of all runs stacked in a new first dimension.
+        ``results`` maps a name to a value of the body. An output of this graph gets this name, and
+        has the values of all runs, stacked in a new first dimension.
         """
         # The operator Loop prescribes these orders:
         # inputs of the node: maximum number of runs, whether the first run takes place, first
-        #     values of the carried ones;
+        #     values of what is carried;
         # inputs of the body: number of the run, whether it takes place, carried values;
         # outputs of the body: whether the next run takes place, carried values, results;
-        # outputs of the node: last values of the carried ones, stacked results.
+        # outputs of the node: last values of what is carried, stacked results.
         body.input("position", INDICES, [])
         body.input("goes_on", TRUTHS, [])
-        # ONNX Runtime infers the types of the others.
+        # ONNX Runtime infers the types of the other inputs and outputs.
         untyped = helper.make_empty_tensor_value_info
         body._outputs.append(untyped(goes_on.name))
         node_inputs = [runs.name, self.constant(True).name]
@@ -316,9 +329,9 @@ class Graph:
             body._outputs.append(untyped(value.name))
             self._outputs.append(untyped(name))
             node_outputs.append(name)
-        # The body can read constants of the surrounding graph. Large ones go there, because
-        # ``session`` passes them to ONNX Runtime without a copy. Those of int8 stay in the body,
-        # where the loop runs 1.05 times as fast with them.
+        # The body can read constants of the surrounding graph. Large constants go there, because
+        # ``session`` passes them to ONNX Runtime without a copy. Those in int8 stay in the body,
+        # because the loop is then 1.05 times as fast.
         body_constants = []
         for name, array in body._constants.items():
             if array.ndim < 2 or array.dtype == np.int8:
@@ -334,7 +347,7 @@ class Graph:
     def session(self) -> InferenceSession:
         """Return a session that runs the graph.
 
-        It has one thread, because batches are translated in parallel by threads of their own.
+        The session has one thread, because other threads translate other batches at the same time.
         """
         options = SessionOptions()
         options.intra_op_num_threads = 1
@@ -343,7 +356,7 @@ class Graph:
         has_vnni = CPU.is_file() and "vnni" in CPU.read_text()
         if not has_vnni:
             # Without VNNI instructions, products of unsigned and signed bytes are added in 16 bits,
-            # which can overflow. This option takes kernels that do not overflow.
+            # which can overflow. This option selects kernels that do not overflow.
             options.add_session_config_entry("session.x64quantprecision", "1")
         constants = []
         for name, array in self._constants.items():

@@ -1,7 +1,7 @@
-"""Decode with ConvS2S networks on a CPU, in fp32 or int8, by ONNX Runtime and without torch.
+"""Decode with ConvS2S networks on a CPU, in fp32 or int8, with ONNX Runtime and without torch.
 
 Shapes: B sentences, K hypotheses of each, R = B * K rows, m source length, C candidates of each
-sentence, S target types, T steps, f_out width of what enters an output layer.
+sentence, S target types, T steps, f_out input width of an output layer.
 """
 
 from collections.abc import Iterator, Sequence
@@ -35,8 +35,8 @@ from convs2s.models.steps import (
 VECTORS = 64
 """Number of fp32 values that a softmax adds at a time if a row has at least this many.
 
-Longer sources are padded to a multiple of this length, for the same reason as shorter ones are
-padded to a multiple of ``VECTOR``.
+Sources that are longer than this are padded to a multiple of this length. The reason is the same as
+for shorter sources, which are padded to a multiple of ``VECTOR``.
 """
 
 PART_NUMBERS = 1 << 19
@@ -46,9 +46,9 @@ More would not stay in a cache. A batch is computed in parts of at most this siz
 """
 
 PART_ROWS = 32
-"""Minimum number of rows of a part, even if it then has more numbers than ``PART_NUMBERS``.
+"""Minimum number of rows of a part, which may then have more numbers than ``PART_NUMBERS``.
 
-A matrix product reads all weights, however few rows it has.
+A matrix product reads all weights for each part, however small the part is.
 """
 
 
@@ -66,7 +66,7 @@ class OnnxEnsemble:
         """Build the graphs of the networks. This takes all weights out of ``networks``.
 
         Raises:
-            ValueError: weights are not those of their architecture.
+            ValueError: the weights are not those of their architecture.
         """
         self.precision = precision
         self._average = average
@@ -74,9 +74,9 @@ class OnnxEnsemble:
         encoder_graph, parts = encoder(networks, precision)
         step, self.states = decoder(networks, precision, parts)
         self._parts = ["words", *parts]
-        self._layers = [network.output() for network in networks]
+        self._output_layers = [network.output() for network in networks]
         self.types = np.arange(networks[0].types["target"])
-        output = continuations(self._layers, precision, average, self.types)
+        output = continuations(self._output_layers, precision, average, self.types)
         self._graphs = {
             "encoder": encoder_graph,
             "decoder": step,
@@ -98,7 +98,7 @@ class OnnxEnsemble:
             return self._sessions[name]
 
     def positions(self, side: str) -> int | None:
-        """Return the maximum number of tokens of a side, with ``</s>``; None means no limit.
+        """Return the maximum number of tokens of a side, including ``</s>``; None means no limit.
 
         ``side`` is ``source`` or ``target``.
         """
@@ -123,14 +123,14 @@ class OnnxEnsemble:
         else:
             types = shortlist.types
             layers = []
-            for layer in self._layers:
+            for layer in self._output_layers:
                 weight = layer.weight[types]
                 layers.append(layer._replace(weight=weight, bias=layer.bias[types]))
             graph = continuations(
                 layers, self.precision, self._average, types, is_masked=True
             )
             output = graph.session()
-            # The graph adds types that fill the last group.
+            # The graph fills up the last group of types. So add a column for each of these types.
             missing = -len(types) % GROUP
             filled = np.pad(shortlist.mask, ((0, 0), (0, missing)))  # (B, S)
             mask = np.where(filled, np.float32(MASKED_LOGIT), np.float32(0))
@@ -158,12 +158,14 @@ class OnnxEnsemble:
         scores = np.full((1, hypotheses), -np.inf, np.float32)
         scores[0, 0] = 0.0
         given = self._encode(source)
-        # At most K of 2K candidates end, so that K are left to go on.
+        # At most K of the 2K candidates end, so at least K are left to go on.
         candidates = 2 * hypotheses
         given |= search_inputs(len(self.types), hypotheses, candidates, unknown_penalty)
         given["hypotheses"] = np.array([hypotheses])
+        # The row of the penalties for each step.
         limits = np.full(maximum + 1, FREE)
         limits[:minimum] = NOT_THE_END
+        # This comes last: for a short source, the maximum may be below the minimum.
         limits[maximum] = THE_END_ALONE
         given["limits of steps"] = limits
         given["steps"] = np.array(len(limits))
@@ -174,13 +176,13 @@ class OnnxEnsemble:
         for state, zeros in self.first_states(hypotheses).items():
             given[f"{state}.first"] = zeros
         names = [f"{name} of steps" for name in Candidates._fields]
-        # Scores, parents and tokens (T, 1, C), and places (T, 1, K).
+        # ``fields`` are scores, parents and tokens (T, 1, C), and places (T, 1, K).
         fields = self.session("search").run(names, given, run_options)
         lists = [field[:, 0].tolist() for field in fields]
         return zip(*lists, strict=True)
 
     def first_states(self, rows: int) -> dict[str, AnyArray]:
-        """Return the state (rows, width) of each network before the first step, by name."""
+        """Return the state (rows, width) of each network before the first step, by its name."""
         return {name: np.tile(row, (rows, 1)) for name, row in self.states.items()}
 
     def _encode(self, source: Indices) -> dict[str, AnyArray]:
@@ -205,7 +207,7 @@ class OnnxDecoder:
         hypotheses: int,
         output: InferenceSession,
         types: int,
-        mask: Numbers | None = None,
+        mask: Numbers | None,
     ) -> None:
         """Begin before the first step of B sentences.
 
@@ -238,7 +240,8 @@ class OnnxDecoder:
         hypothesis. ``count`` is the number of continuations of each sentence.
         """
         batch, hypotheses = previous.shape
-        # The inputs of the graph with a row for each sentence. Each call gets some of the rows.
+        # ``given`` are the graph's inputs that have a row for each sentence. Each call of the graph
+        # gets some of these rows.
         places, given = self._read(previous)
         given["scores"] = scores
         if self._mask is not None:
@@ -250,22 +253,24 @@ class OnnxDecoder:
         else:
             # One row of penalties for all sentences takes less time than a copy for each.
             inputs["limits"] = np.array([limit])
-        rows = max(PART_ROWS, PART_NUMBERS // self._types)  # of a part
-        sentences = max(1, rows // hypotheses)  # of a part
+        part_rows = max(PART_ROWS, PART_NUMBERS // self._types)
+        part_sentences = max(1, part_rows // hypotheses)
         results = []
-        for start in range(0, batch, sentences):
-            part = slice(start, start + sentences)
+        for start in range(0, batch, part_sentences):
+            part = slice(start, start + part_sentences)
             for name, array in given.items():
                 inputs[name] = array[part]
             results.append(self._output.run(["best", "parents", "chosen"], inputs))
-        best, parents, chosen = map(np.concatenate, zip(*results, strict=True))
+        joined = [np.concatenate(arrays) for arrays in zip(*results, strict=True)]
+        best, parents, chosen = joined
         return Candidates(best, parents, chosen, places)
 
     def _read(self, previous: Indices) -> tuple[Indices, dict[str, AnyArray]]:
         """Run the decoder's step on the last tokens (B, K).
 
-        Return the source positions with the most attention (B, K), and by name the input of each
-        network's output layer (B, K, f_out). This updates the states and advances the position.
+        Return the source position with the highest attention for each hypothesis (B, K), and the
+        input of each network's output layer (B, K, f_out), by its name. This updates the states and
+        advances the position.
         """
         given = {
             "previous": previous,
@@ -289,7 +294,10 @@ class OnnxDecoder:
         return results["places"], features
 
     def select(self, rows: Indices) -> None:
-        """Continue from other hypotheses: ``rows`` (R,) are indices of rows, by sentence."""
+        """Continue from other hypotheses in the next step.
+
+        ``rows`` (R,) are indices of the R hypotheses, which are numbered sentence by sentence.
+        """
         self._rows = rows
 
     def keep(self, sentences: Indices) -> None:

@@ -10,17 +10,17 @@ The graphs compute the same as ``convs2s.models.convs2s``, with fewer operations
 - The output projection of a weighted mean of values is the weighted mean of their projections. So
   the encoder's graph projects the values, and the decoder's graph takes the mean.
 
-Several networks make one graph. The result of a row must not depend on the other rows of the
+Several networks share one graph. The result of a row must not depend on the other rows of the
 batch:
 
-- ONNX Runtime packs the weights once, so that a product adds up in one order for any number of
-  rows.
-- In int8, inputs of linear maps are rounded with fixed scales, or else each row has its own scale.
-- Scores are computed as (B, m, K). A product with m columns would add up in another order if m is
-  large.
+- ONNX Runtime packs the weights once. So a product adds its terms in the same order for any number
+  of rows.
+- In int8, inputs of linear maps are rounded with a fixed scale, or with a scale of their own row.
+- Scores are computed as (B, m, K). A product with m columns would add its terms in another order if
+  m is large.
 
 Shapes: B sentences, K hypotheses of each, R = B * K rows, m source length, f embedding width, d
-block width, f_out width of what enters the output layer.
+block width, f_out input width of the output layer.
 """
 
 from collections.abc import Mapping, Sequence
@@ -42,7 +42,7 @@ from convs2s.models.onnx_builder import (
 from convs2s.models.steps import SQRT_HALF
 
 STACKS = {"source": "encoder", "target": "decoder"}
-"""Which part of the network reads each side; the names of its weights begin with this word."""
+"""The part of the network that reads each side. The names of the part's weights begin with it."""
 
 Map = tuple[AnyArray, AnyArray]
 """The weight (outputs, inputs) and the bias (outputs,) of a linear map."""
@@ -57,7 +57,7 @@ class OutputMap(NamedTuple):
 
 
 class Weights:
-    """The weights of a ConvS2S network, each of which is taken once.
+    """The weights of a ConvS2S network, each of which can be taken once.
 
     All methods raise a ValueError if the weights are not those of the architecture.
     """
@@ -71,12 +71,12 @@ class Weights:
     ) -> None:
         """Hold weights by name; ``types`` are the sizes of the source and target vocabulary.
 
-        ``scales`` are the fixed scales of int8 that ``int8_scales.calibrate`` returns. None, or no
-        scales, mean fp32, or int8 with a scale for each row.
+        ``scales`` are the fixed scales of int8 that ``int8_scales.calibrate`` returns. If they are
+        None or empty, the network computes in fp32, or in int8 with a scale for each row.
         """
         self._arrays = dict(arrays)
         self._scales = scales or {}
-        # What stands for 0 in the inputs of convolutions, and has their type.
+        # What represents 0 in the inputs of convolutions, in their type.
         self.zero = np.uint8(MIDDLE) if self._scales else np.float32(0)
         self.architecture = cast(ConvS2SArchitecture, architecture)
         self.types = dict(zip(STACKS, types, strict=True))
@@ -87,11 +87,11 @@ class Weights:
         Raises:
             ValueError: the weight is missing, or has another shape, or is not finite.
         """
-        array = self._arrays.pop(name, np.zeros(0))
-        is_float = array.dtype.kind in "fV"  # numpy shows bfloat16 as V
-        if array.shape != shape or not is_float:
+        array = self._arrays.pop(name, None)
+        if array is None or array.shape != shape:
             raise ValueError(name)
-        if not np.isfinite(array).all():
+        is_float = array.dtype.kind in "fV"  # the kind of bfloat16 is V in numpy
+        if not is_float or not np.isfinite(array).all():
             raise ValueError(name)
         return array.astype(np.float32, copy=False)
 
@@ -116,8 +116,8 @@ class Weights:
     ) -> Map:
         """Return a weight-normalized map, multiplied by ``share``.
 
-        The weight that is read is (outputs, *inputs); the returned one is a matrix. ``share`` is
-        one factor for all outputs, or an array with a factor for each output.
+        Its stored weight is (outputs, *inputs), and the result has it as a matrix. ``share`` is one
+        factor for all outputs, or an array with a factor for each output.
         """
         v = self.take(f"{name}.weight_v", outputs, *inputs)
         v = v.reshape(outputs, -1)  # (outputs, all inputs)
@@ -131,7 +131,7 @@ class Weights:
         return weight * shares[:, None], bias * shares
 
     def output(self) -> OutputMap:
-        """Return the output layer. Call this after all other weights were taken.
+        """Return the output layer. Call this after all other weights have been taken.
 
         Raises:
             ValueError: weights are left over.
@@ -166,13 +166,13 @@ class _Part:
         self.name = STACKS[side]
 
     def quantize(self, place: str, x: Value) -> Value:
-        """Return what linear maps read at a place: bytes, or ``x`` if it has no fixed scale."""
+        """Return what linear maps read at a place: bytes, or ``x`` if there is no fixed scale."""
         self.graph.quantized[f"{self.name}.{place}"] = x
         scale = self.scale(place)
         return x if scale is None else self.graph.quantize(x, scale)
 
     def scale(self, place: str) -> float | None:
-        """Return the fixed scale of what linear maps read at a place; None if it has none."""
+        """Return the fixed scale of what linear maps read at a place; None without fixed scales."""
         return self.weights.scale(f"{self.name}.{place}")
 
     def linear(
@@ -200,7 +200,10 @@ class _Part:
         outputs: int,
         inputs: int,
     ) -> Value:
-        """Map rows in fp32 to (rows, outputs) by the weights ``name``, which alone read them."""
+        """Map rows in fp32 to (rows, outputs) by the weights ``name``.
+
+        No other weights read these rows, so the place has the name of the weights.
+        """
         return self.linear(name, name, self.quantize(name, x), outputs, inputs)
 
     def embed(self, tokens: Value, positions: Value) -> Value:
@@ -229,10 +232,10 @@ class _Part:
         inputs: int,
         window: Value,
         share: float,
-    ) -> list[Value]:
-        """Add the convolution and the residual of a block; return both outputs (rows, d).
+    ) -> tuple[Value, Value]:
+        """Add the convolution and the residual of a block; return the outputs (rows, d) of both.
 
-        ``x`` (rows, inputs) is the block's input and ``quantized`` the same for linear maps.
+        ``x`` (rows, inputs) is the block's input, and ``quantized`` is how linear maps read it.
         ``window`` (rows, kernel * inputs) is what the convolution reads. The convolution's output
         is multiplied by ``share``, the residual by sqrt(0.5).
         """
@@ -254,11 +257,11 @@ class _Part:
         )
         hidden = value * self.op("Sigmoid", gate)
         if inputs == d:
-            return [hidden, x * SQRT_HALF]
+            return hidden, x * SQRT_HALF
         residual = self.linear(
             f"{name}.residual", name, quantized, d, inputs, share=SQRT_HALF
         )
-        return [hidden, residual]
+        return hidden, residual
 
 
 def encoder(networks: Sequence[Weights], precision: str) -> tuple[Graph, list[str]]:
@@ -282,7 +285,8 @@ def encoder(networks: Sequence[Weights], precision: str) -> tuple[Graph, list[st
     present = op("Where", padding, 0.0, 1.0)  # (B, m, 1)
     mask = op("Where", padding, -np.inf, 0.0)  # (B, m, 1)
     length = op("ReduceSum", present, [1])  # (B, 1, 1)
-    # The scale of the context is the square root of the length, as in the network of torch.
+    # The context is multiplied by the square root of the length (section 3.4), and by the factor
+    # sqrt(0.5) of the values, which ``_attended`` leaves out.
     scale = op("Sqrt", length) * SQRT_HALF  # (B, 1, 1)
     by_sentence = _by_sentence(graph, source)
     parts = []
@@ -319,12 +323,14 @@ def _encode(
     x = part.project("in_projection", embedded_rows, inputs, f)  # (B * m, d)
     for number, layer in enumerate(layers):
         name = f"blocks.{number}"
-        kept = op("Reshape", x, by_sentence) * present  # (B, m, inputs)
-        x = graph.rows(kept, inputs)  # (B * m, inputs)
+        masked = op("Reshape", x, by_sentence) * present  # (B, m, inputs)
+        x = graph.rows(masked, inputs)  # (B * m, inputs)
         quantized = part.quantize(name, x)  # (B * m, inputs)
-        moved = op("Reshape", quantized, by_sentence)  # (B, m, inputs)
+        quantized_by_sentence = op("Reshape", quantized, by_sentence)  # (B, m, inputs)
         # (B * m, kernel * inputs)
-        window = _windows(graph, moved, layer, inputs, part.weights.zero)
+        window = _windows(
+            graph, quantized_by_sentence, layer, inputs, part.weights.zero
+        )
         hidden, residual = part.block(
             name, layer, x, quantized, inputs, window, SQRT_HALF
         )
@@ -344,14 +350,14 @@ def _attended(
 ) -> dict[str, Value]:
     """Add what the decoder's blocks attend to, and return it by name.
 
-    ``by_sentence`` is the shape [B, m, -1]. ``embedded`` is the embedded source (B, m, f), and
-    ``z`` (B * m, f) the output of the encoder. ``scale`` (B, 1, 1) is that of the context.
+    ``by_sentence`` is the shape [B, m, -1]. ``embedded`` (B, m, f) is the embedded source, and
+    ``z`` (B * m, f) is the output of the encoder. ``scale`` (B, 1, 1) is the factor of the context.
     ``mask`` (B, m, 1) is -inf at padding, else 0.
 
     In the decoder, the scores of block M are the sum of three terms:
 
     - the product of the target embeddings and ``keys`` (B, m, f), the same for all blocks;
-    - the product of the output of its convolution and ``keysM`` (B, m, d);
+    - the product of the output of the block's convolution and ``keysM`` (B, m, d);
     - ``biasM`` (B, m, 1), which is -inf at padding.
 
     The context is the weighted mean of ``valuesM`` (B, m, d).
@@ -374,19 +380,19 @@ def _attended(
         products = keys * (bias * SQRT_HALF)  # (B, m, f)
         summed = graph.op("ReduceSum", products, [2])  # (B, m, 1)
         parts[f"bias{number}"] = summed + mask
-        # The decoder multiplies these keys by the output of a convolution that already has the
-        # factor 0.5 (see ``_decode``), which the factor 2 undoes.
+        # The factor 2 cancels a factor 0.5: the decoder multiplies these keys by the output of a
+        # convolution that has this factor (see ``_decode``).
         folded = weight.T * (2 * SQRT_HALF)  # (d, f)
-        nothing = np.zeros(d, np.float32)
+        no_bias = np.zeros(d, np.float32)
         # (B * m, d)
-        block_keys = graph.linear(quantized_keys, folded, nothing, part.scale("keys"))
+        block_keys = graph.linear(quantized_keys, folded, no_bias, part.scale("keys"))
         parts[f"keys{number}"] = graph.op("Reshape", block_keys, by_sentence)
         # The context goes through two sums, each of which is multiplied by sqrt(0.5).
         out_weight, out_bias = weights.linear(f"{name}.out_projection", d, f, share=0.5)
-        # The scale of the context follows the product, so that what the product reads is as large
-        # in long sentences as in short ones.
+        # The scale of the context is applied after the product. So the inputs of the product are as
+        # large in long sentences as in short ones, and one fixed scale of int8 fits them all.
         block_values = graph.linear(
-            quantized_values, out_weight, nothing, part.scale("values")
+            quantized_values, out_weight, no_bias, part.scale("values")
         )
         block_values = graph.op("Reshape", block_values, by_sentence)  # (B, m, d)
         parts[f"values{number}"] = block_values * scale + out_bias
@@ -410,7 +416,7 @@ def _attention_of(architecture: ConvS2SArchitecture, number: int) -> int | None:
 def _by_sentence(graph: Graph, tokens: Value) -> Value:
     """Return the shape [B, n, -1] for tokens (B, n).
 
-    A Reshape to it turns rows (B * n, width) into (B, n, width).
+    A Reshape to this shape turns rows (B * n, width) into (B, n, width).
     """
     shape = graph.op("Shape", tokens)
     return graph.op("Concat", shape, [-1], axis=0)
@@ -425,14 +431,14 @@ def _windows(
 ) -> Value:
     """Return the window (B * m, kernel * inputs) around each position of x (B, m, inputs).
 
-    Positions past the ends of the source are ``zero``.
+    Inputs past the ends of the source are ``zero``.
     """
     left = (layer.kernel - 1) // 2
     moved = []
     for move in range(-left, layer.kernel - left):
-        # At each position, ``moved`` has the input that is ``move`` positions later. Pad reads the
-        # number of positions to add before each dimension, then after each; a negative number
-        # removes positions.
+        # Move the inputs, so that each position gets the one that is ``move`` positions later. Pad
+        # reads how many positions to add before each dimension, then after each dimension. A
+        # negative number removes positions.
         if move == 0:
             moved.append(x)
         else:
@@ -458,13 +464,13 @@ def decoder(
 
     Its outputs are:
 
-    - ``places`` (B, K): the source position with the most attention, the mean of all networks;
+    - ``places`` (B, K): the source position with the highest mean attention of all networks;
     - ``N.features`` (R, f_out) of each network N: the input of its output layer;
     - ``N.state.next`` (R, width) of each network N: the state that the next step reads.
 
     States and features are bytes if the network has fixed scales.
 
-    The second result maps each ``N.state`` to a row (width,) of it before the first step.
+    The second result maps each name ``N.state`` to the first value (width,) of all its rows.
     """
     graph = Graph(precision, "decoder.")
     graph.input("previous", INDICES, ["B", "K"])
@@ -489,8 +495,8 @@ def decoder(
 def _decode(part: _Part, prefix: str) -> tuple[AnyArray, Value]:
     """Add a network's step; return a row of its first state, and its mean attention (B, K, m).
 
-    The state (R, width) holds the inputs that the convolutions read again at the next position. The
-    inputs of the bottom block come first, and within a block the oldest ones.
+    The state (R, width) holds the inputs that the convolutions read again at the next position: the
+    inputs of the bottom block first, and those of each block from the oldest to the newest.
     """
     graph = part.graph
     op = graph.op
@@ -501,9 +507,9 @@ def _decode(part: _Part, prefix: str) -> tuple[AnyArray, Value]:
     first = np.full(sum(kept_widths), part.weights.zero)
     element_type = element_type_of(first)
     state = graph.input(f"{prefix}state", element_type, ["R'", len(first)])
-    # Inputs that were kept: those of the blocks not yet computed.
+    # The inputs that earlier steps have kept, for the blocks that are not yet computed.
     earlier: list[Value] = []
-    if kept_widths:  # All kernels may be 1, and Split needs an output.
+    if kept_widths:  # Split needs at least one output, but all kernels may be 1.
         ordered = op("Gather", state, graph.value("rows"))  # (R, width)
         earlier = graph.ops("Split", len(kept_widths), ordered, kept_widths, axis=1)
     previous = graph.value("previous")
@@ -526,11 +532,13 @@ def _decode(part: _Part, prefix: str) -> tuple[AnyArray, Value]:
         later += window_inputs[1:]
         window = op("Concat", *window_inputs, axis=1)  # (R, kernel * inputs)
         owner = _attention_of(architecture, number)
-        # The sum with the residual is multiplied by sqrt(0.5), and so is that with the context.
+        # The convolution's output has the factor sqrt(0.5) of its sum with the residual. With
+        # attention, it also has the factor sqrt(0.5) of its sum with the context.
         share = SQRT_HALF if owner is None else 0.5
-        terms = part.block(name, layer, x, quantized, inputs, window, share)
+        hidden, residual = part.block(name, layer, x, quantized, inputs, window, share)
+        terms = [hidden, residual]
         if owner is not None:
-            hidden_by_sentence = op("Reshape", terms[0], by_sentence)  # (B, K, d)
+            hidden_by_sentence = op("Reshape", hidden, by_sentence)  # (B, K, d)
             query = graph.columns(hidden_by_sentence, layer.width)  # (B, d, K)
             attention, context = _attend(graph, prefix, owner, query, common)
             attentions.append(attention)
@@ -556,8 +564,9 @@ def _attend(
 ) -> tuple[Value, Value]:
     """Add a block's attention; return it (B, K, m), and the projected context (B, K, d).
 
-    The block uses the attention of block ``owner``. ``query`` (B, d, K) is the output of its
-    convolution, ``common`` (B, m, K) the part of the scores that all blocks have in common.
+    The attention has the weights of block ``owner``. ``query`` (B, d, K) is the output of the
+    block's convolution, and ``common`` (B, m, K) is the term of the scores that is the same for all
+    blocks.
     """
     keys = graph.value(f"{prefix}keys{owner}")  # (B, m, d)
     products = keys @ query  # (B, m, K)
@@ -573,7 +582,7 @@ def _attend(
 def _kept_widths(layers: Sequence[Layer]) -> list[int]:
     """Return the width of each input that the decoder's convolutions read again.
 
-    A block with kernel k has k - 1 of them.
+    A block whose kernel has the width k reads k - 1 inputs again.
     """
     widths: list[int] = []
     inputs = layers[0].width

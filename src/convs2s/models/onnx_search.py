@@ -1,11 +1,11 @@
 """Build ONNX graphs of the output layers and of the search.
 
-``continuations`` computes one step of a search in Python. ``search`` makes one graph of all steps
-for a single sentence: if each step is a call, Python and the passing of arrays take a third of the
-time of a sentence.
+``continuations`` returns the graph of one step, for a search whose loop is in Python. ``search``
+returns one graph of all steps, for a single sentence. With a call for each step, Python and the
+passing of arrays would take a third of the time of a sentence.
 
 Shapes: B sentences, K hypotheses of each, R = B * K rows, C candidates of each sentence, S target
-types with those that fill the last group of ``GROUP`` types, T steps, f_out width of what enters an
+types including those that fill the last group of ``GROUP`` types, T steps, f_out input width of an
 output layer.
 """
 
@@ -37,7 +37,7 @@ MASKED_LOGIT = -1e30
 It is finite, because the difference of two infinite logits would not be a number.
 """
 
-# The rows of the penalties: what is allowed as the next token of a sentence.
+# The rows of the penalties. Each row says what is allowed as the next token of a sentence.
 FREE = 0
 NOT_THE_END = 1
 THE_END_ALONE = 2
@@ -81,12 +81,14 @@ def predict(
     """Add the output layers of the networks; return the averaged log-probabilities.
 
     This adds an input ``N.features`` for each network N, (R, f_out) or (B, K, f_out). ``mask`` and
-    ``shape`` are inputs of ``continuations``. The result is (B, K, S) with a mask, else (R, S).
+    ``shape`` are inputs of ``continuations``; a mask needs the shape. The result is (B, K, S) with
+    a mask, else (R, S).
     """
     op = graph.op
     logs = []
     for number, (weight, bias, scale) in enumerate(layers):
-        # Fill up the last group with types that are never chosen.
+        # Fill up the last group with types that are never chosen. Their logits are below those of
+        # masked types.
         missing = -len(bias) % GROUP
         weight = np.pad(weight, ((0, missing), (0, 0)))
         bias = np.pad(bias, (0, missing), constant_values=2 * MASKED_LOGIT)
@@ -101,9 +103,9 @@ def predict(
         logits = op("Reshape", logits, shape) + mask  # (B, K, S)
         largest = op("ReduceMax", logits, [2])  # (B, K, 1)
         logits = logits - largest
-        # The shortlist contains the types of all sentences of the batch. Those of the other
-        # sentences add zeros to the sum, but change the order of its terms. In fp64 that does not
-        # change the result. A LogSoftmax in fp64 would be 14 times slower.
+        # The shortlist contains the types of all sentences of the batch. For each sentence, the
+        # types of the others add zeros to the sum, but change the order of its terms. In fp64 the
+        # order does not change the result. A LogSoftmax in fp64 would take 14 times as long.
         shares = op("Exp", logits)
         shares = op("Cast", shares, to=TensorProto.DOUBLE)
         total = op("ReduceSum", shares, [2])  # (B, K, 1)
@@ -112,8 +114,8 @@ def predict(
         logs.append(logits - normalizer)
     if len(logs) == 1 or average == "log_probabilities":
         return graph.mean(logs)
-    # The log of the mean probability. Subtracting the largest log first keeps the exponentials from
-    # all becoming 0.
+    # The logarithm of the mean probability. The largest logarithm is subtracted first, so that not
+    # all exponentials become 0.
     largest_log = op("Max", *logs)
     relative = [op("Exp", log - largest_log) for log in logs]
     mean = graph.mean(relative)
@@ -131,7 +133,7 @@ def listing(layers: Sequence[OutputMap]) -> Graph:
     """
     graph = Graph("fp32")
     logs = predict(graph, layers, "probabilities")
-    # The graph does not use this input. Earlier exports had it, and programs may still pass it.
+    # The graph does not read this input. Earlier exports had it, and programs may still pass it.
     graph.input("groups", INDICES, [1])
     count = graph.input("count", INDICES, [1])
     values, tokens = graph.ops("TopK", 2, logs, count)
@@ -155,10 +157,10 @@ def continuations(
 
     - ``N.features`` (B, K, f_out) of each network N;
     - ``scores`` (B, K): the log-likelihoods of the hypotheses;
-    - ``penalties`` (3, 1, S), and ``limits`` (B,) or (1,): the row of them that applies to each
-      sentence, or to all;
+    - ``penalties`` (3, 1, S): what is subtracted from the log-probabilities;
+    - ``limits`` (B,) or (1,): the row of the penalties that applies to each sentence, or to all;
     - ``candidates`` (1,): C, the number of continuations of each sentence;
-    - ``groups`` (1,): the number of groups of types among which they are searched;
+    - ``groups`` (1,): the number of groups of types in which the continuations are searched;
     - ``shape`` (3,): [-1, K, S];
     - ``mask`` (B, 1, S), if ``is_masked``: MASKED_LOGIT if a sentence may not use a type, else 0.
 
@@ -172,7 +174,7 @@ def continuations(
     types = np.pad(types, (0, missing), constant_values=PADDING)  # (S,)
     scores = graph.input("scores", FLOATS, ["B", "K"])
     limits = graph.input("limits", INDICES, ["limits"])
-    all_penalties = graph.input("penalties", FLOATS, [3, 1, "S"])
+    rows_of_penalties = graph.input("penalties", FLOATS, [3, 1, "S"])
     count = graph.input("candidates", INDICES, [1])
     group_count = graph.input("groups", INDICES, [1])
     shape = graph.input("shape", INDICES, [3])
@@ -182,11 +184,12 @@ def continuations(
     logs = predict(graph, layers, average, mask, shape)
     if not is_masked:
         logs = op("Reshape", logs, shape)  # (B, K, S)
-    subtracted = op("Gather", all_penalties, limits)  # (B, 1, S)
-    before = op("Unsqueeze", scores, [2])  # (B, K, 1)
-    totals = logs - subtracted + before  # (B, K, S)
+    penalties = op("Gather", rows_of_penalties, limits)  # (B, 1, S)
+    scores_so_far = op("Unsqueeze", scores, [2])  # (B, K, 1)
+    totals = logs - penalties + scores_so_far  # (B, K, S)
     best, flat = _best(graph, totals, count, group_count)  # (B, C)
     if is_masked:
+        # If a sentence may use few types, the C best include masked ones.
         best = op("Where", best < MASKED_LOGIT / 2, -np.inf, best)
     parents = flat / len(types)
     chosen = op("Gather", types, flat % len(types))
@@ -204,19 +207,20 @@ def _best(
 ) -> tuple[Value, Value]:
     """Add the search for the best totals of each sentence; return them and their indices (B, C).
 
-    ``totals`` are (B, K, S). The indices are those of the flattened (K, S). The C best totals are
-    in at most C groups of types, which are those with the largest maxima. So the first pass finds
-    these groups, and the second pass only compares their members.
+    ``totals`` are (B, K, S), and the indices are those of the flattened (K, S). The C best totals
+    are in at most C groups of types, namely those with the largest maxima. So the first pass finds
+    these groups, and the second pass compares only their members.
 
-    Of equal totals the one with the lowest index comes first: TopK takes the first of equal values,
-    and the second pass has the groups in their order. So the order does not depend on the batch,
-    whose shortlist decides which types share a group.
+    Of equal totals, the one with the lowest index comes first: TopK takes the first of equal
+    values, and the second pass reads the groups in ascending order. So the order does not depend on
+    the batch, whose shortlist decides which types share a group.
     """
     op = graph.op
     grouped = op("Reshape", totals, [0, -1, GROUP])  # (B, K * S / GROUP, GROUP)
     maxima = op("ReduceMax", grouped, [2], keepdims=0)  # (B, K * S / GROUP)
     _, groups = graph.ops("TopK", 2, maxima, group_count, sorted=0)  # (B, groups)
-    groups, _ = graph.ops("TopK", 2, groups, group_count, largest=0)  # ascending
+    # Sort the groups in ascending order.
+    groups, _ = graph.ops("TopK", 2, groups, group_count, largest=0)
     group_indices = op("Unsqueeze", groups, [2])  # (B, groups, 1)
     members = op("GatherND", grouped, group_indices, batch_dims=1)  # (B, groups, GROUP)
     members = op("Reshape", members, [0, -1])  # (B, groups * GROUP)
@@ -237,17 +241,19 @@ def search(
 ) -> Graph:
     """Return the graph of the whole search for one sentence.
 
-    It is a loop over the graph ``step`` of the decoder, whose inputs are ``parts`` of the encoder's
-    graph and ``states``, by name with a row before the first step, and over ``output``, the graph
-    of ``continuations``. The graph reads:
+    Each run of its loop is a step of the search. It runs the graph ``step`` of the decoder, then
+    ``output``, the graph of ``continuations``. ``parts`` are the names of the encoder's outputs
+    that ``step`` reads, and ``states`` maps the name of each state to its row before the first
+    step. The graph reads:
 
     - ``words`` and the ``parts``: the outputs of the encoder's graph;
     - ``penalties``, ``candidates``, ``groups`` and ``shape``, as ``continuations`` does;
     - ``hypotheses`` (1,): K;
-    - ``steps`` (): T at most, and ``limits of steps`` (steps,): the row of the penalties for each;
-    - the values before the first step: ``scores.first`` (1, K), ``finished.first`` (1, 1), the
-      number of finished outputs, ``previous.first`` (1, K), ``rows.first`` (K,), and
-      ``N.state.first`` (K, width) of each network N.
+    - ``steps`` (): the maximum of T;
+    - ``limits of steps`` (steps,): the row of the penalties that applies to each step;
+    - the values before the first step: ``scores.first`` (1, K), ``previous.first`` (1, K),
+      ``rows.first`` (K,), ``N.state.first`` (K, width) of each network N, and ``finished.first``
+      (1, 1), the number of finished outputs.
 
     Its outputs are the fields of ``Candidates`` for all T steps: ``scores of steps``, ``parents of
     steps`` and ``tokens of steps`` (T, 1, C), and ``places of steps`` (T, 1, K).
@@ -261,9 +267,8 @@ def search(
         graph.input(name, FLOATS)
     for state, first in states.items():
         graph.input(f"{state}.first", element_type_of(first))
-    # Each run of the body is a step of the search. It looks up the limits, runs the decoder's step
-    # and then the output layers, and chooses what the next step continues. These parts read each
-    # other's results by name.
+    # The body looks up the limits of the step, runs the decoder's step and the output layers, and
+    # chooses what the next step continues. These parts read each other's results by name.
     body = Graph(precision, "body.")
     position = body.op("Unsqueeze", body.value("position"), [0])  # (1,)
     limits = body.op("Gather", body.value("limits of steps"), position)  # (1,)
@@ -286,8 +291,8 @@ def search(
 def _next_step(body: Graph) -> tuple[Value, dict[str, Value]]:
     """Add the choice of the hypotheses that the next step continues.
 
-    Return whether fewer than K outputs are finished, so that the search goes on, and what the next
-    step reads.
+    Return whether the search goes on, because fewer than K outputs are finished, and what the next
+    step reads, by name.
     """
     op = body.op
     best = body.value("best")  # (1, C)
@@ -295,9 +300,9 @@ def _next_step(body: Graph) -> tuple[Value, dict[str, Value]]:
     chosen = body.value("chosen")  # (1, C)
     hypotheses = body.value("hypotheses")  # (1,)
     ended = op("Equal", chosen, END)  # (1, C)
-    # The K best candidates that do not end go on. Only one continuation of each hypothesis is
-    # ``</s>``, so that at most K of the 2K candidates end. TopK finds the others: they have the
-    # smallest number, and among equal numbers it takes the first, which are the best.
+    # The K best candidates that do not end go on. There are at least K of them: only one
+    # continuation of each hypothesis is ``</s>``, so at most K of the 2K candidates end. TopK finds
+    # them among the zeros. Of equal numbers it takes the first, which are the best candidates.
     order = op("Cast", ended, to=INDICES)  # (1, C), 1 for a candidate that ends, else 0
     _, going = body.ops("TopK", 2, order, hypotheses, largest=0)  # (1, K)
     scores = op("GatherElements", best, going, axis=1)
@@ -307,7 +312,7 @@ def _next_step(body: Graph) -> tuple[Value, dict[str, Value]]:
     # An output is finished if its ``</s>`` is among the K best candidates.
     is_possible = op("Greater", best, -np.inf)
     can_end = ended & is_possible  # (1, C)
-    # (1, K), the first K of axis 1.
+    # (1, K), the columns 0 to K - 1.
     finished = op("Slice", can_end, [0], hypotheses, [1])
     finished = op("Cast", finished, to=INDICES)
     newly_finished = op("ReduceSum", finished)  # (1, 1)

@@ -7,12 +7,12 @@ between. Recorded steps therefore keep to these rules:
 
 - The state of the decoder is updated in place, so that each tensor keeps its address.
 - Finished sentences stay in the batch, because dropping them would change the shapes.
-- Batches are filled up with empty sentences to a few sizes, so that a later batch of the same shape
-  can use the recording. A sentence alone stays alone.
-- The search itself and the constraints on the next token, which depend on the length of the output,
-  run outside of the recording.
-- The first step runs without being recorded: libraries allocate their workspaces during their first
-  calls, which a recording does not allow.
+- Batches of several sentences are filled up with empty sentences to a few sizes, so that many later
+  batches can use the recording. A batch of one sentence is not filled up.
+- The search itself and the constraints on the next token are not recorded, because they depend on
+  the length of the output.
+- The first step is not recorded: libraries allocate their workspaces during their first calls,
+  which is not allowed during a recording.
 
 Shapes: B sentences, B' sentences after filling up, K hypotheses of each, m source length, m' source
 length with the padding to whole vectors, S target types.
@@ -35,20 +35,20 @@ from convs2s.models.network import Network
 from convs2s.models.steps import VECTOR, Average, Precision, Shortlisted
 
 SENTENCE_MULTIPLE = 16
-"""The number of sentences in a batch of several is filled up to a multiple of this."""
+"""A batch of several sentences is filled up to a multiple of this number of sentences."""
 
 MOST_RECORDINGS = 8
 """Maximum number of idle recordings that an ensemble keeps.
 
-Each recording holds the state of its batch and the memory of a step. When there are too many, the
-recording that was idle for the longest time is dropped.
+Each recording holds the state of its batch and the memory of a step. If there are this many, the
+one that has been idle for the longest time is dropped before another one is made.
 """
 
 Predicted = tuple[Tensor, Tensor | None]
 """The log-probabilities (B', K, S) of a step, and its attention (B', K, m') or None."""
 
 Shape = tuple[int, ...]
-"""What a batch must have in common with the recorded one to use its recording: (B', m', K)."""
+"""(B', m', K). A batch can use a recording that was made of a batch of the same shape."""
 
 _Result = TypeVar("_Result")
 
@@ -59,8 +59,8 @@ class Recording:
     def __init__(self, pool: Any = None) -> None:
         """Make an empty recording.
 
-        Recordings with the same ``pool``, from ``torch.cuda.graph_pool_handle``, share the memory
-        of what they compute: a replay overwrites the results of the others.
+        Recordings with the same ``pool``, which ``torch.cuda.graph_pool_handle`` returns, share
+        memory: the replay of one overwrites the results of the others.
         """
         self._graph = torch.cuda.CUDAGraph()
         self._pool = pool
@@ -93,16 +93,16 @@ class InPlaceConvS2SState(ConvS2SState):
         """Encode source indices (B', m'), to decode K hypotheses of each sentence."""
         super().__init__(decoding, source, hypotheses)
         # (B' * K,), the rows that the next step continues. A recorded step always reads this
-        # tensor, so that ``select`` and ``restart`` must write into it.
+        # tensor, so ``select`` and ``restart`` must write into it.
         self._order = self._identity.clone()
 
     def step(self, previous: Tensor) -> tuple[Tensor, Tensor]:
-        """Read the last token of each hypothesis (B', K), as ``ConvS2SState.step`` does."""
+        """Read the last tokens (B', K); the same as ``ConvS2SState.step``."""
         self._rows = self._order
         return super().step(previous)
 
     def restart(self, source: Tensor) -> None:
-        """Begin with another source (B', m')."""
+        """Begin another search, for a source (B', m')."""
         encoded = self._decoding.encode(source)
         for kept, new in zip(self._encoded, encoded, strict=True):
             kept.copy_(new)
@@ -112,8 +112,8 @@ class InPlaceConvS2SState(ConvS2SState):
     def select(self, rows: Tensor) -> None:
         """Continue from other hypotheses: ``rows`` (B * K,) are indices of B * K rows.
 
-        The rows of the empty sentences that fill the batch up follow those of the B sentences, and
-        keep their order.
+        The rows after them, which belong to the empty sentences that fill up the batch, keep their
+        order.
         """
         self._order[: len(rows)].copy_(rows)
 
@@ -144,19 +144,23 @@ class RecordedEnsemble(Ensemble):
     ) -> DecoderState:
         """Encode padded source indices (B, m); return a decoder for K hypotheses of each sentence.
 
-        With a shortlist nothing is recorded, as the output layer differs from batch to batch.
+        Nothing is recorded if there is a shortlist, because the output layer then differs from
+        batch to batch, or if any network is not ConvS2S.
         """
         networks = [
             network
             for network in self._inference
             if isinstance(network, DecodingConvS2S)
         ]
-        if shortlist is not None or len(networks) < len(self._inference):
+        are_all_convs2s = len(networks) == len(self._inference)
+        if shortlist is not None or not are_all_convs2s:
             return super().start(source, hypotheses, shortlist)
         source = torch.as_tensor(source, device=self._device)
         sentences, length = source.shape
-        missing_tokens = -length % VECTOR
-        missing_sentences = -sentences % SENTENCE_MULTIPLE if sentences > 1 else 0
+        missing_tokens = -length % VECTOR  # up to the next multiple
+        missing_sentences = 0
+        if sentences > 1:
+            missing_sentences = -sentences % SENTENCE_MULTIPLE
         # (B', m')
         filled = functional.pad(
             source, (0, missing_tokens, 0, missing_sentences), value=PADDING
@@ -203,10 +207,10 @@ class RecordedDecoder(DecoderState):
         shape: Shape,
         idle: dict[Shape, "RecordedDecoder"],
     ) -> None:
-        """Take the same parameters as ``DecoderState``, and those of the recording.
+        """Take the same parameters as ``DecoderState``, with a source (B, m'), and three more.
 
-        ``source`` is (B, m'). ``recording`` is empty. A later batch must have the same ``shape`` to
-        use it. This decoder puts itself into ``idle`` when its search ends.
+        ``recording`` is empty. ``shape`` is that of the batches that can use this decoder. The
+        decoder puts itself into ``idle`` when its search ends.
         """
         super().__init__(states, outputs, source, average)
         self._in_place = states
@@ -214,13 +218,13 @@ class RecordedDecoder(DecoderState):
         self._shape = shape
         self._idle = idle
         sentences, _, hypotheses = shape
-        # (B', K), from where a recorded step reads the last token of each hypothesis
+        # (B', K), the last token of each hypothesis. A recorded step always reads this tensor.
         self._previous = source.new_full((sentences, hypotheses), END)
-        self._has_run = False  # whether the first step was run
+        self._has_run = False  # whether a step has run without being recorded
         self._predicted: Predicted | None = None  # the results of a recorded step
 
     def restart(self, filled: Tensor, sentences: int) -> None:
-        """Begin with another filled source (B', m'), whose first ``sentences`` are the batch."""
+        """Begin another search. The first ``sentences`` of ``filled`` (B', m') are the batch."""
         source = filled[:sentences]
         self._no_word = (source == PADDING) | (source == END)
         for state in self._in_place:
@@ -228,9 +232,9 @@ class RecordedDecoder(DecoderState):
 
     @torch.inference_mode()
     def step(self, previous: Tensor) -> Predicted:
-        """Run or replay a step, as ``DecoderState.step`` does.
+        """Run or replay a step; the same as ``DecoderState.step``.
 
-        The next step overwrites the results.
+        The next step overwrites the tensors that this returns.
         """
         sentences = len(previous)
         self._previous[:sentences].copy_(previous)
@@ -248,5 +252,8 @@ class RecordedDecoder(DecoderState):
         return predictions[:sentences], attention
 
     def release(self) -> None:
-        """Leave the recording to a later search. Do not use this decoder after that."""
+        """Leave this decoder to a later search. Do not use it after that."""
+        # If another decoder of this shape is idle, this one replaces it. Without the ``pop``, this
+        # one would also take the other's place in the order.
+        self._idle.pop(self._shape, None)
         self._idle[self._shape] = self

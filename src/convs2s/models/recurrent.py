@@ -1,4 +1,4 @@
-"""Recurrent layers: how they keep their precision, and read sentences of several lengths.
+"""Recurrent layers that keep the precision of their weights, and sentences of several lengths.
 
 Shapes: B batch, m source length, n target length, c cells of a layer.
 """
@@ -17,9 +17,10 @@ from convs2s.models.network import OutputLayer
 from convs2s.models.steps import Precision
 
 State = tuple[Tensor, ...]
-"""The state of one layer, each tensor (1, B, c): the output h and, of an LSTM, the cells."""
+"""The state of one layer, each tensor (1, B, c): the output h and, for an LSTM, the cells."""
 
 Read = Callable[[Any, State | None], tuple[Any, State]]
+"""The forward pass of a layer: reads an input from a state on; returns outputs and last state."""
 
 
 class LstmLayer(nn.LSTM):
@@ -37,9 +38,9 @@ class LstmLayer(nn.LSTM):
 
 
 class GruLayer(nn.GRU):
-    """One layer of gated recurrent units (Cho et al. 2014); as ``LstmLayer``.
+    """One layer of gated recurrent units (Cho et al. 2014), in the precision of its weights.
 
-    As in cuDNN, the reset gate multiplies the product of the state, not the state itself.
+    As in cuDNN, the reset gate multiplies the product of the state and its weight, not the state.
     """
 
     def forward(  # type: ignore[override]
@@ -49,8 +50,10 @@ class GruLayer(nn.GRU):
         forward = super().forward
 
         def read(x: Any, state: State | None) -> tuple[Any, State]:
-            y, hidden = forward(x, None if state is None else state[0])
-            return y, (hidden,)
+            # The state of ``nn.GRU`` is a tensor, not a tuple.
+            hidden = None if state is None else state[0]
+            y, after = forward(x, hidden)
+            return y, (after,)
 
         return _read(read, cast(Tensor, self.bias_hh_l0), x, state)
 
@@ -81,21 +84,21 @@ def _read(
 def packed(embedded: Tensor, source: Tensor, lengths: Tensor | None) -> PackedSequence:
     """Return the embeddings (B, m, f) of a padded source (B, m) as a packed sequence.
 
-    With it, layers stop at the last token of each row, so that padding does not change the states.
-    ``lengths`` (B,) on the CPU are the lengths of the rows. If they are None they are computed,
-    which waits for the device.
+    With a packed sequence, layers stop at the last token of each row, so that padding does not
+    change the states. ``lengths`` (B,) on the CPU are the lengths of the rows. If they are None,
+    this computes them, and waits for the device.
     """
     lengths_on_device = (source != PADDING).sum(1)  # (B,)
     if lengths is None:
         lengths = lengths_on_device.cpu()
     # ``pack_padded_sequence`` needs the longest row first. By default it sorts on the CPU, and the
-    # device has to wait for the order. So sort the lengths on the device as well, which gives the
-    # order there.
+    # device has to wait for the order. So sort the lengths on the device as well, to have the order
+    # there.
     order = lengths_on_device.sort(descending=True).indices
     ordered = embedded.index_select(0, order)  # (B, m, f)
     longest_first = lengths.sort(descending=True).values
     batch = pack_padded_sequence(ordered, longest_first, batch_first=True)
-    # With the order and its inverse, layers return states in the order of the source.
+    # With the order and its inverse, layers return the states in the order of the source.
     original_order = invert_permutation(order)
     return PackedSequence(batch.data, batch.batch_sizes, order, original_order)
 
@@ -105,13 +108,17 @@ def padded(sequence: PackedSequence, padding: Tensor) -> Tensor:
 
     torch's ``pad_packed_sequence`` also returns the lengths, for which it waits for the device.
     """
-    sizes = sequence.batch_sizes  # (m',), on the CPU: how many rows reach each position
+    # A packed sequence has the outputs of all rows at position 0, then at position 1, and so on,
+    # each time those of the longest row first.
+    # How many rows reach each position, on the CPU. The longest row may be shorter than m.
+    sizes = sequence.batch_sizes
     starts = torch.zeros(padding.shape[1], dtype=torch.int64)  # (m,)
     starts[1 : len(sizes)] = sizes.cumsum(0)[:-1]
     starts = starts.to(padding.device, non_blocking=True)
     ranks = cast(Tensor, sequence.unsorted_indices)  # (B,)
     places = starts + ranks.unsqueeze(1)  # (B, m)
-    # What the places of padding find belongs to other rows.
+    # At padding, the places belong to other rows or do not exist. Read place 0 there; the line
+    # below sets what is read to zero.
     values = sequence.data[places.masked_fill(padding, 0)]  # (B, m, c)
     return values.masked_fill(padding.unsqueeze(2), 0.0)
 
@@ -119,9 +126,9 @@ def padded(sequence: PackedSequence, padding: Tensor) -> Tensor:
 def with_longer_rows(source: Tensor) -> Tensor:
     """Return padded source indices (B, m) with ``FEWEST_ROWS`` more rows, longer than all others.
 
-    What is encoded of a sentence must not depend on the others of its batch. But torch takes
-    another kernel if all rows have the same length, and adds up in another order at positions that
-    fewer than ``FEWEST_ROWS`` rows have. The result is (B + FEWEST_ROWS, m + 1).
+    The encoding of a sentence must not depend on the other sentences of its batch. But torch uses
+    another kernel if all rows have the same length, and adds terms in another order at positions
+    that fewer than ``FEWEST_ROWS`` rows reach. The result is (B + FEWEST_ROWS, m + 1).
     """
     source = functional.pad(source, (0, 1), value=PADDING)  # (B, m + 1)
     longer = source.new_full((FEWEST_ROWS, source.shape[1]), END)
@@ -129,7 +136,7 @@ def with_longer_rows(source: Tensor) -> Tensor:
 
 
 class RecurrentInference:
-    """What recurrent networks for decoding have in common. They share the layers' weights.
+    """What recurrent networks for decoding have in common. They use the network's own layers.
 
     In bf16, the layers run under autocast. A CPU then rounds their weights at each step, and a GPU
     does not (see ``_read``).

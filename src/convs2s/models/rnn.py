@@ -3,11 +3,11 @@
 The encoder reads the source in both directions. The decoder attends to all of its outputs, in one
 of two ways:
 
-- ``bahdanau`` (Bahdanau et al. 2015): before each token, the decoder's last output attends by a
-  small network, and the context is an input of the bottom layer.
-- ``luong`` (Luong et al. 2015, the global attention "general" without input feeding): the decoder's
-  new output attends by a product, and the context goes only to the output layer. So the layers can
-  read a whole target at once.
+- ``bahdanau`` (Bahdanau et al. 2015): before each token, a small network computes the scores of the
+  source from the decoder's last output, and the context is an input of the bottom layer.
+- ``luong`` (Luong et al. 2015, the global attention "general" without input feeding): the scores
+  are the product of the decoder's new output and the source, and the context goes only to the
+  output layer. So the layers can read a whole target at once.
 
 Shapes: B batch, m source length, n target length, K hypotheses, R = B * K rows, f embedding width,
 c cells of a layer and direction.
@@ -46,9 +46,8 @@ class Annotations(NamedTuple):
 
     values: Tensor  # (B, m, 2c), the top layer's outputs in both directions
     padding: Tensor  # (B, m), True where the source is padding
-    backward: list[
-        Tensor
-    ]  # of each layer (B, c), its last output in the backward direction
+    # (B, c) of each layer: its output at the first token in the backward direction.
+    backward: list[Tensor]
 
 
 class Memory(NamedTuple):
@@ -62,8 +61,8 @@ class Memory(NamedTuple):
 class Affine(nn.Module):
     """A map from (..., inputs) to (..., outputs), whose weight is (inputs, outputs).
 
-    ``nn.Linear`` has it the other way round, and then the sum of a row depends on its place among
-    the others (see ``LinearMap``).
+    The weight of ``nn.Linear`` is (outputs, inputs). With it, the rounding of a row would depend on
+    its place among the rows (see ``LinearMap``).
     """
 
     def __init__(self, inputs: int, outputs: int) -> None:
@@ -107,7 +106,7 @@ class RnnEncoder(nn.Module):
             sequence, state = layer(sequence)
             dropped = dropout(sequence.data, self.dropout, self.training)
             sequence = sequence._replace(data=dropped)
-            hidden = state[0]  # (2, B, c)
+            hidden = state[0]  # (2, B, c), forward and backward
             backward.append(hidden[1])
         padding = source == PADDING
         return Annotations(padded(sequence, padding), padding, backward)
@@ -116,9 +115,9 @@ class RnnEncoder(nn.Module):
 class RnnDecoder(nn.Module):
     """Embeddings, layers, attention, and the output layer.
 
-    The first state of a layer is computed from what the encoder's layer at the same height has read
-    last in the backward direction, which is the first token (Bahdanau et al. 2015, appendix A.2.2).
-    An LSTM's first cells are zeros.
+    The first state of a layer is computed from the encoder's layer at the same height: from its
+    output at the first token in the backward direction (Bahdanau et al. 2015, appendix A.2.2). The
+    first cells of an LSTM are zeros.
     """
 
     def __init__(self, architecture: RnnArchitecture, types: int) -> None:
@@ -130,26 +129,30 @@ class RnnDecoder(nn.Module):
         self.has_cells = architecture.cell == "lstm"
         self.feeds_context = architecture.attention == "bahdanau"
         self.embedding = Embedding(types, embedding, None, self.dropout)
+        # Each maps an output of the encoder to the first state of a layer.
         self.first = nn.ModuleList()
         self.layers = nn.ModuleList()
         inputs = embedding
         if self.feeds_context:
-            inputs += 2 * cells
+            inputs += 2 * cells  # the context
         for _ in range(architecture.layers):
             self.first.append(Affine(cells, cells))
             layer = LAYERS[architecture.cell](inputs, cells, batch_first=True)
             self.layers.append(layer)
             inputs = cells
         self.key = Affine(2 * cells, cells)
-        read = 3 * cells
+        # The output of the top layer, and the context.
+        readout_inputs = cells + 2 * cells
         if self.feeds_context:
             self.query = Affine(cells, cells)
             bound = cells**-0.5
+            # Maps each position's ``tanh(query + key)`` to its score.
             self.weight = nn.Parameter(torch.empty(cells).uniform_(-bound, bound))
-            read += embedding
-        self.readout = Affine(read, embedding)
+            readout_inputs += embedding
+        self.readout = Affine(readout_inputs, embedding)
         self.output = PlainOutput(embedding, types)
-        nn.init.uniform_(self.output.table, -(embedding**-0.5), embedding**-0.5)
+        bound = embedding**-0.5
+        nn.init.uniform_(self.output.table, -bound, bound)
         nn.init.zeros_(self.output.bias)
 
     def forward(
@@ -165,7 +168,7 @@ class RnnDecoder(nn.Module):
         return features, [attention]
 
     def begin(self, source: Annotations) -> tuple[Memory, list[State]]:
-        """Return what is computed once of a source: the keys and the first state of each layer."""
+        """Return what is computed once per source: the keys, and the first state of each layer."""
         memory = Memory(self.key(source.values), source.values, source.padding)
         states: list[State] = []
         for first, backward in zip(self.first, source.backward, strict=True):
@@ -179,9 +182,10 @@ class RnnDecoder(nn.Module):
     def read(
         self, embedded: Tensor, states: Sequence[State], memory: Memory
     ) -> tuple[Tensor, Tensor, list[State]]:
-        """Read embeddings (R, n, f) of K rows of each sentence; n is 1 if K is not 1.
+        """Read embeddings (R, n, f) of K rows per sentence. If K is not 1, n must be 1.
 
-        Return the output layer's input (R, n, f), the attention (R, n, m) and the states after.
+        Return the output layer's input (R, n, f), the attention (R, n, m), and the states after the
+        last token.
         """
         after = list(states)
         if self.feeds_context:
@@ -207,7 +211,7 @@ class RnnDecoder(nn.Module):
     def _advance(
         self, x: Tensor, states: Sequence[State]
     ) -> tuple[Tensor, list[State]]:
-        """Run the layers from a state of each; return (R, n, c) and the states after."""
+        """Run each layer from its state; return the top outputs (R, n, c) and the states after."""
         after = []
         for layer, state in zip(self.layers, states, strict=True):
             x, state = layer(x, state)
@@ -216,7 +220,7 @@ class RnnDecoder(nn.Module):
         return x, after
 
     def attend(self, hidden: Tensor, memory: Memory) -> tuple[Tensor, Tensor]:
-        """Attend from (R, n, c), the rows of a sentence one after another.
+        """Attend from outputs of the top layer (R, n, c). The rows are ordered by sentence.
 
         Return the contexts (R, n, 2c) and the attention (R, n, m).
         """
@@ -225,7 +229,8 @@ class RnnDecoder(nn.Module):
         queries = hidden.reshape(sentences, -1, self.cells)  # (B, K * n, c)
         count = queries.shape[1]
         if not self.training and count < FEWEST_ROWS:
-            # Fewer would be added up in another order in a batch of another padding.
+            # With fewer queries, the order in which torch adds the terms of a product would depend
+            # on the padding of the batch.
             queries = functional.pad(queries, (0, 0, 0, FEWEST_ROWS - count))
         if self.feeds_context:
             query = self.query(queries).unsqueeze(2)  # (B, K * n, 1, c)
@@ -252,7 +257,7 @@ class Rnn(Network):
     def __init__(
         self, architecture: RnnArchitecture, source_types: int, target_types: int
     ) -> None:
-        """Draw layers from U(-1/sqrt(cells), 1/sqrt(cells)), as torch does."""
+        """Draw the recurrent layers from U(-1/sqrt(cells), 1/sqrt(cells)), as torch does."""
         encoder = RnnEncoder(architecture, source_types)
         decoder = RnnDecoder(architecture, target_types)
         super().__init__(encoder, decoder)
@@ -269,16 +274,17 @@ class InferenceRnn(RecurrentInference):
     """The network for decoding."""
 
     def __init__(self, network: Rnn, precision: Precision) -> None:
-        """Take a network, in fp32 or bf16."""
+        """Prepare a network to decode in fp32 or bf16."""
         super().__init__(network.output, precision)
         self.network = network
 
     def start(self, source: Tensor, hypotheses: int) -> "RnnState":
         """Encode padded source indices (B, m), and return the state of K hypotheses of each."""
         sentences = len(source)
-        # A softmax over a whole number of vectors does not depend on the padding (``VECTOR``). One
-        # column more comes with the longer rows.
-        missing = (-1 - source.shape[1]) % VECTOR
+        # A softmax over a whole number of vectors does not depend on the padding (``VECTOR``).
+        # ``with_longer_rows`` adds one more column.
+        columns = source.shape[1] + 1
+        missing = -columns % VECTOR
         source = functional.pad(source, (0, missing), value=PADDING)
         with self.autocast:
             encoded = self.network.encode(with_longer_rows(source))
@@ -289,8 +295,8 @@ class InferenceRnn(RecurrentInference):
 class RnnState:
     """The state of each layer for every hypothesis, and the source of each sentence.
 
-    There are at least ``FEWEST_ROWS`` rows, so that those of a sentence do not depend on their
-    number. The sentences that are there only for that come last, and nobody sees them.
+    There are at least ``FEWEST_ROWS`` rows, so that the results of a sentence do not depend on the
+    number of rows. The sentences that fill up these rows come last, and their results are dropped.
     """
 
     def __init__(
@@ -301,7 +307,7 @@ class RnnState:
         sentences: int,
         hypotheses: int,
     ) -> None:
-        """Start from the states (1, B', c) of B sentences and ``FEWEST_ROWS`` others."""
+        """Start from the states (1, B', c) of B sentences, followed by ``FEWEST_ROWS`` others."""
         self._decoder = inference.network.decoder
         self._autocast = inference.autocast
         self._memory = memory
@@ -315,7 +321,8 @@ class RnnState:
     def step(self, previous: Tensor) -> tuple[Tensor, Tensor]:
         """Read the last token of each hypothesis (B, K).
 
-        Return the input of the output layer (B, K, f) and the attention (B, K, m').
+        Return the input of the output layer (B, K, f) and the attention (B, K, m'), where m' is the
+        source length after padding.
         """
         sentences = len(previous)
         others = len(self._memory.values) - sentences
@@ -331,6 +338,7 @@ class RnnState:
 
     def select(self, rows: Tensor) -> None:
         """Continue from other hypotheses; see ``IncrementalState.select``."""
+        # The rows of the other sentences keep their places.
         others = torch.arange(
             len(rows), self._states[0][0].shape[1], device=rows.device
         )
@@ -338,14 +346,16 @@ class RnnState:
 
     def keep(self, sentences: Tensor) -> None:
         """Drop all sentences but these; ``sentences`` are indices of the B sentences."""
+        # Fill up the rows with the first sentence, whose index is 0.
         missing = math.ceil(FEWEST_ROWS / self._hypotheses) - len(sentences)
-        sentences = functional.pad(sentences, (0, max(0, missing)))  # the first again
+        sentences = functional.pad(sentences, (0, max(0, missing)))
         rows = torch.arange(self._states[0][0].shape[1], device=sentences.device)
         by_sentence = rows.view(-1, self._hypotheses)  # (B, K)
         self._take(by_sentence[sentences].flatten())
         self._memory = Memory(*(part[sentences] for part in self._memory))
 
     def _take(self, rows: Tensor) -> None:
+        """Keep these rows of the states, in this order."""
         taken: list[State] = []
         for state in self._states:
             taken.append(tuple(part.index_select(1, rows) for part in state))

@@ -45,7 +45,7 @@ class Shortlisted(NamedTuple):
 class Limits(NamedTuple):
     """Constraints on the next token. Padding is never allowed, and needs no field."""
 
-    unknown_penalty: float  # is subtracted from the log-probability of ``<unk>``
+    unknown_penalty: float  # what is subtracted from the log-probability of ``<unk>``
     must_end: NDArray[np.bool_]  # (A,), True if only ``</s>`` is allowed for a sentence
     may_end: bool  # whether ``</s>`` is allowed for the other sentences
 
@@ -55,7 +55,7 @@ class Candidates(NamedTuple):
 
     scores: Numbers  # (A, C), log-likelihoods, the best first
     parents: Indices  # (A, C), the hypothesis that is continued, 0 to K - 1
-    tokens: Indices  # (A, C), the token that is appended to it
+    tokens: Indices  # (A, C), the token that is appended to this hypothesis
     # (A, K), the source position with the most attention; None without attention.
     places: Indices | None
 

@@ -12,8 +12,8 @@ from torch import Tensor
 class Windows:
     """The inputs that each convolution reads again at the next position: all but the oldest.
 
-    The inputs of all blocks are stored side by side in one tensor (R, width), the bottom block's
-    first. So one operation puts the rows of all blocks in another order.
+    The inputs of all blocks are stored side by side in one tensor (R, width), those of the bottom
+    block first. So one operation puts the rows of all blocks in another order.
 
     For each position call ``begin``, then ``add`` for each block from the bottom to the top, then
     ``end``.
@@ -31,11 +31,12 @@ class Windows:
         """
         self._widths = [(kernel - 1) * inputs for kernel, inputs in shapes]
         self._earlier = like.new_zeros(rows, sum(self._widths))
-        # The position of the newest inputs.
+        # The position of the newest inputs. Recorded steps read this tensor, so it is changed in
+        # place.
         self.position = like.new_full((1,), -1, dtype=torch.long)
-        # For each block: what it reads again in this step.
+        # For each block: the inputs that it reads again in this step.
         self._blocks: Sequence[Tensor] = []
-        # For each block: what it will read again in the next step.
+        # For each block: the inputs that it will read again in the next step.
         self._later: list[Tensor] = []
 
     def begin(self, order: Tensor) -> None:
@@ -60,8 +61,8 @@ class Windows:
     def end(self) -> None:
         """Keep the inputs that the next step reads again.
 
-        They are written to the same memory, which recorded steps need, unless the number of rows
-        has changed.
+        Unless the number of rows has changed, they are written to the same memory, because recorded
+        steps read from there.
         """
         later = torch.cat(self._later, dim=1)
         if len(later) == len(self._earlier):

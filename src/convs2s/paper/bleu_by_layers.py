@@ -14,18 +14,20 @@ from convs2s.paper.cells import Cell
 from convs2s.paper.charts import Panel, Point, described, padded, save_figure
 from convs2s.paper.results import entries_of, results
 
-# Maximum characters in a line of the note below a panel, as wide as the panel.
+# Maximum number of characters in a line of the note below a panel. A longer line would be wider
+# than the panel.
 _LINE = 54
 
 
 @dataclass(frozen=True)
 class Depth:
-    """A network of the figure, which varies the number of layers on one side."""
+    """One network of the figure. On one side, its number of layers differs from the others'."""
 
     side: str  # the side whose layers vary: encoder or decoder
     layers: int  # number of layers on this side
     paper: float | None  # BLEU that the paper prints; None if the paper only plots it
-    bleu: float | None  # mean over our seeds; None if no seed was run
+    # Mean over our seeds; None if no seed was run, or if the scores have different signatures.
+    bleu: float | None
     # Standard deviation over our seeds; None with fewer than two.
     deviation: float | None
     seeds: int  # number of seeds that were run
@@ -59,14 +61,14 @@ def draw(
     *,
     columns: int = 1,
 ) -> list[Depth]:
-    """Draw the scores of the figure's cells, and return the networks that are drawn.
+    """Draw the scores of the figure's cells, and return its networks at this scale.
 
-    The two panels, ours and the paper's, are below each other, or side by side with two columns.
+    The panel of the paper is below ours; with two columns, it is beside ours.
     """
     stand_in = settings.scale.stand_in
     drawn = depths(settings, name, shown)
     panels = layer_panels(drawn, on_stand_in=stand_in is not None)
-    heading = ["tokenized BLEU (0 to 100) before replacement"]
+    heading = ["tokenized BLEU (0 to 100), before unknown words are replaced"]
     save_figure(panels, outputs, heading=heading, stand_in=stand_in, columns=columns)
     return drawn
 
@@ -76,7 +78,7 @@ def depths(
     name: str,
     shown: Iterable[Cell],
 ) -> list[Depth]:
-    """Return the networks of the figure that the scale has.
+    """Return the networks of the figure that are not left out at this scale.
 
     A row's ``group`` in config/paper.yaml is the side, its ``x`` the number of layers. The BLEU is
     that of the first column.
@@ -151,6 +153,7 @@ def layer_panels(networks: Sequence[Depth], *, on_stand_in: bool) -> list[Panel]
     ):
         on_axis = points if on_stand_in else ours + papers
         domain = padded(point[end] for point in on_axis for end in ("low", "high"))
+        # The keywords fill the placeholders of data/bleu_by_layers.yaml, such as $title.
         panel = described(
             "bleu_by_layers",
             title=title,
@@ -161,15 +164,15 @@ def layer_panels(networks: Sequence[Depth], *, on_stand_in: bool) -> list[Panel]
             bleu=domain,
         )
         if not points:
-            # A line without points makes the browser log a warning, so only the layer of the
-            # points remains.
+            # Vega-Lite warns in the browser's console of a line without data. The last chart
+            # layer, the point marks, keeps the axes.
             panel["layer"] = panel["layer"][-1:]
         panels.append(panel)
     return panels
 
 
 def spans(numbers: Sequence[int]) -> str:
-    """Return rising numbers as text, with consecutive numbers joined: ``1-4, 6, 8-25``."""
+    """Return ascending numbers as text, with consecutive numbers joined: ``1-4, 6, 8-25``."""
     ends: list[list[int]] = []  # the first and last number of each span
     for number in numbers:
         if ends and number == ends[-1][1] + 1:

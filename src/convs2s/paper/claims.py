@@ -412,7 +412,8 @@ def compare_cells(compared: CellsCompared, found: Sequence[Evidence]) -> Finding
     if compared.within is not None:
         link = f"within {compared.within:g} of"
         region = (-compared.within, compared.within)
-    # A cell may be on both sides, or twice on one side. Its weight is then the sum of its signs.
+    # A cell may be on both sides, or twice on one side. It counts +1 for each time in better, and
+    # -1 for each time in worse.
     counts = Counter(cell.address for cell in better)
     counts.subtract(cell.address for cell in worse)
     cells = {cell.address: cell for cell in found}.values()
@@ -434,7 +435,7 @@ def compare_cells(compared: CellsCompared, found: Sequence[Evidence]) -> Finding
     has_all_models = compared.models is None or models >= compared.models
     if not has_all_models:
         finding.add_note(
-            f"the claim is of {compared.models} models together, here are {models}"
+            f"the claim is about {compared.models} models together; here are only {models}"
         )
     judge_effect(finding, weighted, region, decides=has_all_models)
     return finding
@@ -582,7 +583,7 @@ def judge_effect(
     Args:
         finding: the finding to set.
         weighted: the cells, which all have scores, with their weights.
-        region: the open interval that has the weighted sum if the claim is true.
+        region: the open interval that contains the weighted sum if the claim is true.
         quantity: what is summed up. From a length ratio, 1 is subtracted.
         decides: if False, set the value and its interval over sentences, but no verdict.
     """
@@ -593,7 +594,8 @@ def judge_effect(
         return
     if not all(entry.processor for cell in cells for entry in cell.entries):
         finding.add_note("the processor of the runs is not recorded")
-    # Cited values are constants: they have no variance here.
+    # The sum of all that has no variance: the 1 that is subtracted from a length ratio, and the
+    # printed values of cited cells.
     constant = -1.0 if quantity == "length_ratio" else 0.0
     computed = []  # the weighted cells that have runs
     for weight, cell in weighted:
@@ -601,7 +603,7 @@ def judge_effect(
             computed.append((weight, cell))
         elif cell.printed is not None:
             constant += weight * cell.printed
-    samples = samples_of(computed, quantity)
+    samples = samples_of(computed, quantity)  # scores times the weights of their cells
     finding.value = constant + sum(mean(sample.scores) for sample in samples)
     if quantity == "score":
         finding.without_brevity = _without_brevity(weighted)

@@ -1,4 +1,4 @@
-"""What a reader of a score should know of its data: unknown tokens, and lines that were trained on.
+"""Notes on the data behind a score: unknown tokens, and lines that were trained on.
 
 The preparation of a task counts both, and writes them beside the token stores (`DataCounts`).
 """
@@ -21,7 +21,7 @@ thousand. A text of another alphabet or language, or one that was prepared diffe
 
 @dataclass(frozen=True)
 class TokenCount:
-    """The tokens of one side of a text, with ``</s>``, and those that the vocabulary lacks."""
+    """The number of tokens of one side of a text, with ``</s>``, and how many are unknown."""
 
     tokens: NonNegativeInt
     unknown: NonNegativeInt
@@ -37,12 +37,13 @@ class TokenCount:
 
 
 SideCounts = Mapping[str, TokenCount]
-"""Side (source, target) -> the tokens of a text."""
+"""Side (source, target) -> the token count of this side of a text."""
 
 
 def unknown_shares(counts: SideCounts) -> str:
     """Return the shares of unknown tokens of both sides of a text, in words."""
-    source, target = counts.values()
+    source = counts["source"]
+    target = counts["target"]
     return f"{source} of the source and {target} of the target tokens are unknown"
 
 
@@ -51,8 +52,8 @@ def unknown_notes(counts: SideCounts) -> list[str]:
     if all(count.share <= MOST_UNKNOWN for count in counts.values()):
         return []
     return [
-        f"{unknown_shares(counts)} (<unk>): is the text in the language, the alphabet and the "
-        "preparation that the vocabulary was made for?"
+        f"{unknown_shares(counts)} (<unk>): does the text have the language and the alphabet that "
+        "the vocabulary was made for, and was it prepared in the same way?"
     ]
 
 
@@ -60,7 +61,8 @@ def unknown_notes(counts: SideCounts) -> list[str]:
 class Overlap:
     """How many pairs of a validation or test set have lines that are also in the training text."""
 
-    __pydantic_config__ = ConfigDict(extra="forbid")  # in a ledger, too
+    # Ledger entries contain this class, and they forbid unknown keys.
+    __pydantic_config__ = ConfigDict(extra="forbid")
 
     pairs: NonNegativeInt  # of the set
     both: NonNegativeInt  # those whose source and target are the two sides of one training pair
@@ -68,12 +70,12 @@ class Overlap:
     target: NonNegativeInt  # those whose target is that of a training pair
 
     def note(self) -> str:
-        """Return what to know of a score of this set; "" if it shares no line."""
+        """Return a note for readers of this set's scores; "" if the set shares no line."""
         if not self.source and not self.target:
             return ""
         return (
-            f"{self.both:,} of {self.pairs:,} pairs are also in the training text; of the lines, "
-            f"{self.source:,} sources and {self.target:,} targets "
+            f"{self.both:,} of {self.pairs:,} pairs are also in the training text; counting each "
+            f"side alone, {self.source:,} sources and {self.target:,} targets are "
             "(clean.remove_overlap removes them from training)"
         )
 
@@ -83,7 +85,7 @@ class TrainingOverlap:
     """The lines that training text shares with validation and test text."""
 
     training: NonNegativeInt  # training pairs whose source or target is a line of a set
-    sets: Mapping[str, Overlap]  # ``valid`` or a test set -> its pairs
+    sets: Mapping[str, Overlap]  # ``valid`` or a test set -> its overlap
 
 
 @dataclass(frozen=True)
@@ -91,11 +93,11 @@ class DataCounts:
     """The content of ``dataset/counts.json``."""
 
     stores: Mapping[str, str]  # token store, such as ``dataset/train.arrow`` -> SHA-256
-    unknown: Mapping[str, SideCounts]  # train, valid or test set -> its tokens
+    unknown: Mapping[str, SideCounts]  # train, valid or a test set -> its token counts
     overlap: TrainingOverlap
 
     def notes(self, split: str) -> list[str]:
-        """Return what to know of a split (train, valid or a test set), one line each.
+        """Return the notes on a split (train, valid or a test set), each in one line.
 
         The list is empty if there is nothing unusual.
         """

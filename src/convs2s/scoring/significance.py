@@ -135,13 +135,15 @@ class Effect:
         low: float,
         high: float = math.inf,
     ) -> tuple[float, float]:
-        """Return the p of the distance to the nearer bound, and its Monte Carlo error.
+        """Return the p-value of the distance to the nearer bound, and its Monte Carlo error.
 
-        Inside two bounds it is the larger of the two one-sided p of an equivalence test (TOST,
-        Schuirmann 1987). Outside, or with a single bound, it is the usual two-sided p.
+        Between two bounds it is the p-value of an equivalence test, which is the larger of its two
+        one-sided p-values (TOST, Schuirmann 1987). Outside of them, or with ``low`` as the only
+        bound, it is the usual two-sided p-value.
         """
         distance = min(abs(self.value - low), abs(self.value - high))
-        sides = 1 if low < self.value < high < math.inf else 2
+        is_between_bounds = high < math.inf and low < self.value < high
+        sides = 1 if is_between_bounds else 2
         p = _student_p(distance, self.spread, sides)
         if not self.batches:
             return p, 0.0
@@ -152,7 +154,7 @@ class Effect:
 
 
 def _student_p(distance: float, spread: Spread, sides: int) -> float:
-    """Return the p of a distance by one or two sides of Student's t-distribution."""
+    """Return the one-sided or two-sided p-value of a distance by Student's t-distribution."""
     if spread.error == 0:
         return 0.0 if distance else 1.0
     return min(1.0, sides * float(stats.t.sf(distance / spread.error, spread.degrees)))

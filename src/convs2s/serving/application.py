@@ -1,6 +1,6 @@
-"""The HTTP endpoints of the server: its page, its state, its metrics and translations.
+"""The HTTP endpoints of the server: its page, its state, its metrics and the translations.
 
-The answer to a refused or failed request is a line of JSON, ``{"error": "..."}``.
+The answer to a refused or failed request is one line of JSON, ``{"error": "..."}``.
 """
 
 import asyncio
@@ -61,24 +61,28 @@ from convs2s.serving.requests import (
 from convs2s.serving.settings import ServerSettings, is_loopback
 
 GONE = 499
-"""Status in the metrics if the client closed the connection before the answer."""
+"""Status in the metrics of a request whose client closed the connection before the answer."""
 
 AT_ONCE_BYTES = 1024
-"""Number of bytes up to which a request is read by the event loop itself.
+"""Maximum number of bytes of a request that the event loop processes itself.
 
-A larger one is read by another thread, because splitting a text of 2,000 bytes into tokens may
-take a tenth of a second. A small one takes less time than the change of threads.
+Another thread processes larger requests, because splitting a text of 2,000 bytes into tokens can
+take a tenth of a second, during which the event loop would answer nobody. Processing a smaller
+request takes less time than switching to another thread.
 """
 
 LARGE_BYTES = 64 << 10
 LARGE_AT_ONCE = 32
-"""Number of requests of more than ``LARGE_BYTES`` that are read at a time; others wait.
+"""Maximum number of requests of more than ``LARGE_BYTES`` that are read at the same time.
 
-Otherwise as many clients as there are connections could take the memory of as many large requests.
+Further large requests wait. Otherwise each open connection could fill memory with a large request.
 """
 
 MOST_FILES = 32
-"""Number of translated documents that are kept until they are fetched. The oldest go first."""
+"""Maximum number of translated documents that are kept in memory; the oldest is removed first."""
+
+DOWNLOAD = "/download_file/{name}"
+"""The path of a translated document, as Starlette writes a path with a parameter."""
 
 HEADERS = {
     "Cache-Control": "no-store",
@@ -97,18 +101,18 @@ def application(
     settings: ServerSettings,
     connections: Collection[object],
 ) -> Starlette:
-    """Return the web application that translates with models.
+    """Return the web application that translates requests with models.
 
-    ``search`` has the defaults of requests. A request may state other values, within the limits of
-    ``settings``. Requests are translated during the application's lifespan. ``connections`` always
-    has the connections that are open at the moment.
+    ``search`` contains the default search settings. A request may state other values, within the
+    limits of ``settings``. Requests are translated during the application's lifespan.
+    ``connections`` is the server's collection of the connections that are open at the moment.
 
     Raises:
-        UserError: ``search`` exceeds the limits, or needs attention and a model has none.
+        UserError: ``search`` exceeds the limits, or needs attention but a model has none.
     """
     check_search(search, settings)
     for translator in models.translators:
-        # Translate an empty list, which checks the search settings before the first request comes.
+        # Translating an empty list checks the search settings now, before the first request.
         translator.translate([], **search.model_dump(exclude=OF_A_MODEL))
     handlers = _Handlers(models, search, settings, connections)
     app = Starlette(
@@ -128,23 +132,25 @@ def application(
 
 
 def _with_one_framing(app: ASGIApp) -> ASGIApp:
-    """Refuse a request that states the end of its body in two ways, and close the connection.
+    """Return ``app`` behind a check that refuses requests whose body could end at two places.
 
-    A proxy may take the other way, and then what follows for another request (request smuggling,
-    RFC 9112, section 6.3).
+    A proxy before this server may choose the other place. Then one of the two would read the rest
+    of the body as a further request (request smuggling, RFC 9112, section 6.3).
     """
 
     async def checked(scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer 400 to such a request, and hand on every other one."""
+        """Answer 400 to such a request and close its connection; hand others on to ``app``."""
         names = {name for name, _ in scope.get("headers", ())}
-        answer = app
-        if b"transfer-encoding" in names and (
+        # HTTP/1.0 has no Transfer-Encoding, so a proxy may ignore this header there.
+        is_ambiguous = b"transfer-encoding" in names and (
             b"content-length" in names or scope["http_version"] == "1.0"
-        ):
+        )
+        answer = app
+        if is_ambiguous:
             answer = _fault(
                 400,
-                "request: Transfer-Encoding with Content-Length, or in HTTP/1.0: state only "
-                "Content-Length",
+                "request: has Transfer-Encoding together with Content-Length, or in HTTP/1.0: "
+                "state only Content-Length",
                 {**HEADERS, "Connection": "close"},
             )
         await answer(scope, receive, send)
@@ -171,7 +177,7 @@ class _Handlers:
         )
         self._reader = ThreadPoolExecutor(1, "read")
         self._large_requests = asyncio.Semaphore(LARGE_AT_ONCE)
-        # Name in the address of a translated document -> its content.
+        # Name of a translated document (`DOWNLOAD`) -> its content.
         self._files: dict[str, bytes] = {}
         self._registry = prometheus.CollectorRegistry()
         counter = partial(prometheus.Counter, registry=self._registry)
@@ -180,7 +186,7 @@ class _Handlers:
         )
         self._seconds = counter(
             "convs2s_request_seconds",
-            "Seconds from requests to their answers",
+            "Seconds from the requests to their answers",
             ("endpoint",),
         )
         self._sentences = counter("convs2s_sentences", "Sentences translated")
@@ -200,13 +206,13 @@ class _Handlers:
             "/metrics": self.metrics,
             "/translate": self.translate,
             "/translate_file": self.translate_file,
-            "/download_file/{name}": self.download_file,
+            DOWNLOAD: self.download_file,
             "/detect": self.detect,
         }
 
     @asynccontextmanager
     async def translating(self, _: Starlette) -> AsyncIterator[None]:
-        """Translate requests while the block runs."""
+        """Translate the requests in the queue while the block runs."""
         running = asyncio.create_task(self._batches.run())
         yield
         running.cancel()
@@ -214,7 +220,7 @@ class _Handlers:
         self._reader.shutdown(wait=False)
 
     def route(self, path: str) -> Route:
-        """Return the route of a path, which counts its answers and their times in the metrics."""
+        """Return the route of a path; it counts the answers and their seconds in the metrics."""
 
         async def counted(request: Request) -> Response:
             started = time.monotonic()
@@ -230,20 +236,20 @@ class _Handlers:
     async def _answer(self, request: Request, handler: Response | Handler) -> Response:
         """Return the answer of a handler, or a JSON error if the handler raises an exception.
 
-        ``handler`` may also be a constant answer. If the server listens on a loopback address, it
-        refuses requests whose Host header names another machine.
+        ``handler`` may also be a constant answer. If the server listens at a loopback address, a
+        request whose Host header names another machine is refused.
         """
         try:
             host = urlsplit(f"//{request.headers.get('host', '')}").hostname or ""
         except ValueError:  # such as "[::1" without the closing bracket
             host = ""
-        # A page of another site could reach this server by a host name of that site that resolves
-        # to 127.0.0.1 (DNS rebinding). Its requests have this name in their Host header.
+        # A web site can make one of its own host names resolve to 127.0.0.1, so that its pages can
+        # send requests to this server (DNS rebinding). The Host header then has that name.
         if is_loopback(self._settings.host) and not is_loopback(host):
             return _fault(
                 421,
-                f"Host: {host[:60]!r} is not a loopback address or localhost; send requests to "
-                "127.0.0.1, or make your proxy send Host: 127.0.0.1",
+                f"Host: {host[:60]!r} is neither a loopback address nor localhost; send requests "
+                "to 127.0.0.1, or make your proxy send Host: 127.0.0.1",
             )
         if isinstance(handler, Response):
             return handler
@@ -256,7 +262,8 @@ class _Handlers:
         except ClientDisconnect:
             return Response(status_code=GONE)
         except asyncio.CancelledError:
-            # uvicorn cancels the requests that are not answered after stop_seconds.
+            # When the server stops, uvicorn cancels the requests that are not answered within
+            # stop_seconds.
             return _fault(
                 503, "the server is shutting down; send the request again later"
             )
@@ -267,11 +274,12 @@ class _Handlers:
             )
 
     async def health(self, _: Request) -> Response:
-        """Answer with the number of waiting sentences, the models and the limits of requests."""
+        """Answer with the number of waiting sentences, the models, and the limits on requests."""
         limits = self._settings.model_dump(exclude={"host", "port", "allow_origin"})
-        models = []
-        for translator in self._models.translators:
-            models.append({"name": repr(translator), **translator.languages})
+        models = [
+            {"name": repr(translator), **translator.languages}
+            for translator in self._models.translators
+        ]
         return JSONResponse(
             {
                 "status": "ok",
@@ -289,10 +297,14 @@ class _Handlers:
     def unrouted(self, request: Request, error: Exception) -> Response:
         """Answer a request that has no route: 404 for an unknown path, 405 for a wrong method.
 
-        The latter is counted in the metrics, as its path is known.
+        The metrics count answers by the known paths, so they include the 405 but not the 404.
         """
         assert isinstance(error, HTTPException)
         path = request.scope["path"]
+        if (
+            "name" in request.path_params
+        ):  # only the path of a document has this parameter
+            path = DOWNLOAD
         if path in self.answers:
             self._requests.labels(path, error.status_code).inc()
         headers = {**HEADERS, **(error.headers or {})}
@@ -301,7 +313,7 @@ class _Handlers:
     async def translate(self, request: Request) -> Response:
         """Answer with the translations of a request's texts.
 
-        The request is JSON or a form, in this server's format or in that of LibreTranslate.
+        The request is JSON or a form, with the keys of this server or with those of LibreTranslate.
         """
         (libretranslate_request, checked), size = await self._read(request, self._check)
         translations = await self._translated(request, checked, size)
@@ -312,6 +324,7 @@ class _Handlers:
         rows = []
         for translation in translations:
             row = translation.as_json()
+            # The number of a line in a file; a request has a list of texts instead.
             del row["line"]
             if translation.attention is not None:
                 row["attention"] = translation.attention.as_json()
@@ -329,12 +342,13 @@ class _Handlers:
         (document, suffix, checked), size = await self._read(request, check)
         translations = await self._translated(request, checked, size)
         texts = [translation.text for translation in translations]
-        content = await self._apart(size, document.translated, texts)
-        # Whoever knows the name may fetch it.
+        content = await self._call(size, document.translated, texts)
+        # The name cannot be guessed, because whoever knows it may fetch the document.
         name = secrets.token_urlsafe(16) + suffix
         self._files[name] = content
         if len(self._files) > MOST_FILES:
-            del self._files[next(iter(self._files))]
+            oldest = next(iter(self._files))
+            del self._files[oldest]
         return JSONResponse(
             {"translatedFileUrl": f"{request.base_url}download_file/{name}"}
         )
@@ -343,50 +357,61 @@ class _Handlers:
         """Answer with a translated document."""
         name = request.path_params["name"]
         if name not in self._files:
-            return _fault(404, "no such document, or no longer: translate it again")
+            return _fault(
+                404,
+                f"no such document: the server keeps the last {MOST_FILES}: translate it again",
+            )
         headers = {"Content-Disposition": f'attachment; filename="{name}"'}
         kind = guess_type(name)[0] or "application/octet-stream"
         return Response(self._files[name], headers=headers, media_type=kind)
 
     async def detect(self, request: Request) -> Response:
-        """Answer LibreTranslate's question for the language of a text, of those that are read."""
+        """Answer with the probable languages of a text, in LibreTranslate's format.
+
+        They are the source languages of the models.
+        """
         check = partial(validated, DetectRequest, where="request")
         asked, size = await self._read(request, check)
-        return JSONResponse(await self._apart(size, self._models.detect, asked.text))
+        return JSONResponse(await self._call(size, self._models.detect, asked.text))
 
     async def _read(
         self,
         request: Request,
         check: Callable[[Mapping[str, object]], Returned],
     ) -> tuple[Returned, int]:
-        """Return what ``check`` returns for the fields of a request, and their size in bytes.
+        """Read the fields of a request; return what ``check`` makes of them, and their size.
+
+        The size is that of the body, or of the form in the address, in bytes.
 
         Raises:
-            RefusedError: the body is of another kind, too large or too slow.
-            UserError: it is not what its kind says, or ``check`` raises this.
+            RefusedError: the content type is not accepted, or the body is too large or too slow.
+            UserError: the body does not match its content type, or ``check`` raises this error.
         """
-        # Some clients put their form into the query string.
+        # Some clients put their form into the address, after a "?".
         query: bytes = request.scope["query_string"]
         headers = request.headers
         content_type = headers.get("content-type", FORM if query else "")
         kind = content_type.partition(";")[0].strip().lower()
-        # A page of any site can make a browser send forms and plain text to any server. A browser
-        # states one of these headers, so its forms are refused. Before it sends JSON or a header of
-        # the page's own for another site, a browser asks the server (CORS).
-        is_of_a_browser = {"origin", "sec-fetch-site"} & set(headers)
-        is_of_our_page = "x-requested-with" in headers
-        is_form = kind in FORMS and (is_of_our_page or not is_of_a_browser)
+        # A page of any site can make a browser send a form to this server, without asking the
+        # server first. Every browser adds one of the headers below, so such forms are refused. Our
+        # own page sends forms with the header X-Requested-With. For a page of another site, the
+        # browser would first ask the server (CORS) whether it may send this header, or JSON.
+        is_from_browser = {"origin", "sec-fetch-site"} & set(headers)
+        is_from_our_page = "x-requested-with" in headers
+        is_form = kind in FORMS and (is_from_our_page or not is_from_browser)
         if kind != "application/json" and not is_form:
             raise MediaTypeError(
                 "request: expected the header Content-Type: application/json"
             )
         settings = self._settings
-        # In JSON, a byte of text may be written in six bytes, such as \u0041.
-        most = 6 * settings.longest_text * settings.most_texts
         if request.url.path == "/translate_file":
             most = settings.largest_file
-        most += 4096
+        else:
+            # JSON may write one byte of text as six bytes, such as \u0041.
+            most = 6 * settings.longest_text * settings.most_texts
+        most += 4096  # for the other fields
         size = int(headers.get("content-length", "0"))
+        # A request with Transfer-Encoding does not state its size in advance.
         is_large = size > LARGE_BYTES or "transfer-encoding" in headers
         async with self._large_requests if is_large else nullcontext():
             try:
@@ -396,19 +421,23 @@ class _Handlers:
                 raise LateError(
                     f"request: not complete within {settings.request_seconds:g} s"
                 ) from None
-            content = (body or query) if is_form else body
+            content = body
+            if is_form and not body:
+                content = query
 
             def checked() -> Returned:
                 if is_form:
                     return check(read_form(content, content_type))
                 return check(read_json(content))
 
-            return await self._apart(len(content), checked), len(content)
+            return await self._call(len(content), checked), len(content)
 
     def _check(
         self, fields: Mapping[str, object]
     ) -> tuple[LibreTranslateRequest | None, CheckedRequest]:
-        """Return the request for translations with these fields, in LibreTranslate's form if it is.
+        """Check the fields of a request for translations, and return the request.
+
+        If it has the keys of LibreTranslate, also return it in that form, which its answer needs.
 
         Raises:
             UserError: the request is not valid, or exceeds a limit.
@@ -420,13 +449,13 @@ class _Handlers:
         checked = check_request(fields, self._settings, self._search, self._models)
         return libretranslate_request, checked
 
-    async def _apart(
+    async def _call(
         self,
         size: int,
         function: Callable[..., Returned],
         *arguments: object,
     ) -> Returned:
-        """Call a function for a request of ``size`` bytes; if it is large, in another thread."""
+        """Call a function for a request of ``size`` bytes, in another thread if this is large."""
         if size <= AT_ONCE_BYTES:
             return function(*arguments)
         loop = asyncio.get_running_loop()
@@ -441,7 +470,7 @@ class _Handlers:
         """Return the translations of the texts of a request of ``size`` bytes.
 
         Raises:
-            RefusedError: it exceeds a limit or takes too long, or the model has a fault.
+            RefusedError: the request exceeds a limit or takes too long, or the model has a fault.
         """
         try:
             async with asyncio.timeout(self._settings.answer_seconds):
@@ -452,13 +481,13 @@ class _Handlers:
         except TimeoutError:
             raise BusyError(
                 f"request: not translated within {self._settings.answer_seconds:g} s: send fewer "
-                "sentences at a time, or ask again later"
+                "sentences at a time, or send the request again later"
             ) from None
         except RefusedError:
-            # _answer returns it with its own status.
+            # Keep this subclass of UserError: `_answer` uses its status.
             raise
         except UserError as error:
-            # The request has been checked, so this error is the model's, not the client's.
+            # The request has been checked already, so the model has a fault.
             print(f"convs2s serve: {error}", file=sys.stderr)
             raise ModelError(str(error)) from None
         self._sentences.inc(len(sentences))
@@ -467,15 +496,17 @@ class _Handlers:
     async def _prepare(self, checked: CheckedRequest, size: int) -> list[Sentence]:
         """Return the sentences of a request of ``size`` bytes with their tokens.
 
-        Each is a call of its own, so that the thread reads several large requests in turn.
+        The thread tokenizes one sentence per call, so that it serves several large requests in
+        turn.
 
         Raises:
-            TooLargeError: a sentence has too many tokens, or all have too many for the beam.
+            TooLargeError: a sentence has too many tokens, or the request is too much work.
         """
         total = 0
         sentences = []
         for _, text in checked.lines.sentences:
-            tokens = await self._apart(size, checked.translator.tokens, text)
+            tokens = await self._call(size, checked.translator.tokens, text)
+            # A sentence without tokens counts as one with a single token.
             sentence = Sentence(text, tokens, max(1, len(tokens)) * checked.beam)
             total += sentence.work
             check_work(sentence, total, checked.translator, self._settings)
@@ -490,10 +521,10 @@ class _Handlers:
     ) -> list[Translation]:
         """Return the translations of a request's sentences.
 
-        If the client closes the connection, take the request out of the queue.
+        If the client closes the connection before, the request is removed from the queue.
 
         Raises:
-            ClientDisconnect: the client closed the connection before the translations were made.
+            ClientDisconnect: the client has closed the connection.
         """
 
         async def client_leaves() -> None:

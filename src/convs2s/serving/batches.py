@@ -1,7 +1,7 @@
 """The queue of requests, from which sentences are translated in batches.
 
-Sentences of requests with the same options leave the queue as one batch. One thread, which is not
-that of the event loop, translates all batches.
+A batch has sentences of several requests, all with the same options. One thread, beside that of the
+event loop, translates all batches.
 """
 
 import asyncio
@@ -18,24 +18,28 @@ from convs2s.serving.requests import BusyError, RequestOptions, Sentence
 
 LULL_SECONDS = 0.001
 LULL_SHARE = 0.02
-"""A batch begins after a lull, which is a time without a new request.
+"""The next batch begins after a lull, which is a time in which no new request comes.
 
-The lull lasts ``LULL_SECONDS``, or ``LULL_SHARE`` of the time of the previous batch if that is
-longer. Clients that were answered together send their next requests together, and these should
-become one batch again. If no other client is connected, there is no lull.
+The lull lasts ``LULL_SECONDS``, or ``LULL_SHARE`` of the time that the previous batch took if that
+is longer. Clients whose requests were answered together send their next requests at about the same
+time, and these should become one batch again. If every connected client has a request in the queue,
+the batch begins at once.
 """
 
 MOST_SECONDS = 0.05
 MOST_SHARE = 0.1
-"""A batch waits for a lull at most ``MOST_SECONDS``, or ``MOST_SHARE`` of the time of the previous
-batch if that is longer."""
+"""Maximum time for which a batch waits for a lull.
+
+That is ``MOST_SECONDS``, or ``MOST_SHARE`` of the time of the previous batch if that is longer.
+"""
 
 WORK_PER_SENTENCE = 50
-"""Work of a batch for each of the sentences that it may have, such as 10 tokens with a beam of 5.
+"""Maximum work of a batch (`Sentence.work`), divided by the maximum number of its sentences.
 
-A batch of longer sentences has fewer of them. With the demo's model and 64 sentences, the longest
-batch takes a quarter of a second of processor time (AMD EPYC, 2026-11-29). A new request waits that
-long for the batch before its own.
+A sentence of 10 tokens with a beam of 5 has this work, so a batch of longer sentences has fewer of
+them. This limits the time for which a new request waits for the batch before its own: with the
+demo's model and 64 sentences, a batch takes at most a quarter of a second of processor time (AMD
+EPYC, 2026-11-29).
 """
 
 
@@ -44,19 +48,23 @@ class _Job:
     """A request in the queue."""
 
     waiting: deque[Sentence]
-    """The sentences that have not left."""
+    """The sentences that are still in the queue."""
     size: int
-    """The number of all sentences."""
+    """The number of all sentences of the request."""
     options: RequestOptions
     turn: float
-    """The virtual time at which it arrived, and the work of its sentences that have left."""
+    """The virtual time (`Batches`) of its arrival, plus the work of the sentences already taken."""
     result: "asyncio.Future[list[Translation]]"
-    """Done without translations if the client has gone, or the request was refused."""
+    """Its translations.
+
+    The future is cancelled if the client leaves, and has an exception if the request is refused.
+    """
     translations: list[Translation] = field(default_factory=list)
+    """The translations that are made so far."""
 
     @property
     def work(self) -> int:
-        """The work of the sentences that have not left."""
+        """The work of the sentences that are still in the queue."""
         return sum(sentence.work for sentence in self.waiting)
 
     def take(self) -> Sentence:
@@ -66,22 +74,25 @@ class _Job:
         return sentence
 
     def add(self, translation: Translation) -> None:
-        """Add the translation of its next sentence. After the last one the result is set."""
+        """Add the translation of the next sentence; after the last sentence, set the result."""
         self.translations.append(translation)
         if len(self.translations) == self.size and not self.result.done():
             self.result.set_result(self.translations)
 
 
 class Batches:
-    """The queue of one model, from which waiting requests are translated in batches.
+    """The queue of the server, from which waiting requests are translated in batches.
 
     ``translate`` puts a request into the queue, and ``run`` answers it. Both run in the event loop
-    of the server; only the model itself runs in another thread.
+    of the server; only the models run in another thread.
 
-    The queue is fair (fair queuing, Demers et al. 1989): it divides the model's time equally among
-    the requests that wait, so that a small one does not wait for the end of a large one. The
-    virtual time is the work that a request would have got by now if each batch had been divided
-    equally. The next sentence is that of the request which would then get its next batch first.
+    The queue is fair (fair queuing, Demers et al. 1989): it divides the thread's time equally among
+    the waiting requests, so that a small request does not wait for the end of a large one.
+
+    Imagine a model that could translate all waiting requests at the same time, each at an equal
+    share of its speed. The virtual time is the work that it would have done by now for a request
+    that has been waiting since the start of the server. The next batch begins with the sentences of
+    the request whose next batch this imaginary model would finish first.
     """
 
     def __init__(
@@ -94,11 +105,12 @@ class Batches:
         """Make an empty queue.
 
         Args:
-            translate: `Translator.translate_tokens`; one other thread calls it, for one batch at a
-                time.
+            translate: `convs2s.serving.models.translate_tokens`. The queue's own thread calls it
+                for one batch after the other.
             most_together: maximum number of sentences in a batch.
             most_waiting: maximum number of sentences in the queue.
-            clients: returns the number of open connections. Each has one request at a time.
+            clients: returns the number of open connections. Each connection has at most one request
+                at a time.
         """
         self._translate = translate
         self._most_together = most_together
@@ -108,7 +120,8 @@ class Batches:
         self._jobs: list[_Job] = []
         self._virtual_time = 0.0
         self._arrived = asyncio.Event()
-        # `asyncio.to_thread` would use several threads in turn.
+        # One thread is enough, as there is one batch at a time. `asyncio.to_thread` would use
+        # several threads in turn.
         self._thread = ThreadPoolExecutor(1, "translate")
         self._seconds_of_last_batch = 0.0
 
@@ -124,11 +137,12 @@ class Batches:
     ) -> list[Translation]:
         """Put a request into the queue, and return its translations when they are made.
 
-        If this coroutine is cancelled, the request leaves the queue, and a batch that has no other
-        sentences stops.
+        If this coroutine is cancelled, the request leaves the queue. If the batch that is being
+        translated has only sentences of cancelled requests, it stops.
 
         Raises:
-            BusyError: too many sentences wait already, or would wait after smaller requests came.
+            BusyError: too many sentences wait already, or the queue needed the room of this request
+                for smaller ones.
         """
         if not sentences:
             return []
@@ -149,7 +163,7 @@ class Batches:
         """Refuse larger requests, the largest first, until the queue has room for this one.
 
         Raises:
-            BusyError: it would not have room.
+            BusyError: the queue has no room even without all larger requests, so none is refused.
         """
         missing = self.waiting + job.size - self._most_waiting
         refused = []
@@ -159,8 +173,8 @@ class Batches:
             refused.append(other)
             missing -= len(other.waiting)
         error = BusyError(
-            f"the server is busy: {self.waiting} sentences wait, and {self._most_waiting} is "
-            "the most: ask again in a moment, or for fewer"
+            f"the server is busy: {self.waiting} sentences wait, at most {self._most_waiting} may: "
+            "send the request again in a moment, or fewer sentences"
         )
         if missing > 0:
             raise error
@@ -170,10 +184,10 @@ class Batches:
                 other.result.set_exception(error)
 
     async def run(self) -> None:
-        """Translate the requests in the queue, batch after batch, until cancelled.
+        """Translate the requests in the queue, batch after batch, until this task is cancelled.
 
-        The batch that is being translated is then told to stop, but not waited for: the thread may
-        just be loading what attention needs, which takes seconds.
+        The task then tells the thread to stop the current batch, but does not wait for the thread:
+        it may be loading what attention needs, which takes seconds.
         """
         try:
             while True:
@@ -189,11 +203,12 @@ class Batches:
             self._thread.shutdown(wait=False)
 
     async def _wait_for_more(self) -> None:
-        """Wait until a lull has passed, the batch is full, nobody else can ask, or time is up."""
+        """Wait until the lull is over, a batch is full, every client waits, or the time is up."""
         lull = max(LULL_SECONDS, LULL_SHARE * self._seconds_of_last_batch)
         most = max(MOST_SECONDS, MOST_SHARE * self._seconds_of_last_batch)
         end = time.monotonic() + most
         waiting_before = 0
+        # The first condition holds if sentences have come since the last look at the queue.
         while (
             waiting_before < self.waiting < self._most_together
             and len(self._jobs) < self._clients()
@@ -205,10 +220,12 @@ class Batches:
     def _take(self) -> list[tuple[_Job, Sentence]]:
         """Remove the sentences of the next batch from the queue; return each with its request.
 
-        They are the next sentence, and all others that still fit of requests with the same options.
+        The first one belongs to the request whose turn it is. The batch is then filled with the
+        sentences of this request and of others with the same options, in the order of their turns.
         """
 
         def end_of_next_batch(job: _Job) -> float:
+            """Return the virtual time at which a request would have got its next batch."""
             return job.turn + min(job.work, self._most_work)
 
         order = sorted(self._jobs, key=end_of_next_batch)
@@ -224,15 +241,17 @@ class Batches:
                     break
                 work += next_work
                 batch.append((job, job.take()))
+        # The imaginary model would have divided this work among all waiting requests.
         self._virtual_time += work / len(self._jobs)
         self._jobs = [job for job in self._jobs if job.waiting]
         return batch
 
     async def _answer(self, batch: Sequence[tuple[_Job, Sentence]]) -> None:
-        """Translate sentences together, and set the results of the requests that are then whole.
+        """Translate a batch, and set the results of the requests that are then complete.
 
-        If that fails, translate the sentences of each request alone, so that only the faulty one
-        fails. If nobody waits for any of them any more, the translation stops.
+        If the translation fails, translate the sentences of each request by themselves, so that
+        only the faulty request fails. If no client waits for any of the requests any more, the
+        translation stops.
         """
         jobs = list(dict.fromkeys(job for job, _ in batch))
         stopped = Stop()
@@ -259,7 +278,7 @@ class Batches:
                     job.result.set_exception(error)
             return
         finally:
-            # If `run` is cancelled, the thread goes on until it sees this.
+            # If `run` is cancelled, this tells the thread to stop.
             stopped.set()
         for (job, _), translation in zip(batch, translations, strict=True):
             job.add(translation)

@@ -1,4 +1,4 @@
-"""A client's connection, with time limits and a check whether the client is still there."""
+"""The connection of a client, with time limits and a check whether the client is still there."""
 
 import asyncio
 from collections.abc import Callable
@@ -7,28 +7,29 @@ import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 PROBE_SECONDS = 0.5
-"""Time between two checks whether a client that sends nothing more is still there."""
+"""Time between two checks whether a client that has ended its side of a connection still waits."""
 
 ANSWER_SECONDS = 300.0
-"""Time for reading an answer. Then the connection is aborted."""
+"""Time in which a client must have read its last answer. Then its connection is aborted."""
 
-BUSY = b"too many connections are open: ask again in a moment"
+BUSY = b"too many connections are open: send the request again in a moment"
 
 
 class Connection(H11Protocol):
     """uvicorn's connection, with time limits for the head of a request and for reading the answer.
 
-    Without them, a client that never ends the head of its request, or never reads the answer, would
-    keep its connection, and the number of connections is limited. The time for the body of a
-    request is limited by the application.
+    The number of connections is limited. Without the time limits, a client that never ends the head
+    of its request, or never reads the answer, would keep its connection for ever. The application
+    limits the time for the body of a request.
     """
 
-    # A subclass defines these three, because uvicorn makes connections from a class without
-    # arguments of ours.
+    # uvicorn makes each connection from a class and passes only its own arguments. Therefore
+    # `web_server` defines these three attributes in a subclass.
     head_seconds: float
     """Seconds in which a client must have sent the head of a request.
 
-    They begin with the connection, and with the first byte of each further request.
+    The time begins with the connection for the first request, and with the first byte of each
+    further request.
     """
     most_connections: int
     """Maximum number of open connections."""
@@ -40,8 +41,8 @@ class Connection(H11Protocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Start the time limit for the head of the first request.
 
-        If there are too many connections, close this one at once: uvicorn's own limit waits for the
-        request, and a client that sends none would keep its file descriptor.
+        If there are too many connections, close this one at once. uvicorn's own limit would wait
+        for a request, so a client that sends none would keep a file descriptor of the server.
         """
         super().connection_made(transport)
         self.open_connections.add(self)
@@ -51,7 +52,7 @@ class Connection(H11Protocol):
             self._limit(self.head_seconds, self.timeout_keep_alive_handler)
 
     def _refuse(self) -> None:
-        """Answer with 503, whatever the request may be, and close the connection."""
+        """Answer 503 without reading a request, and close the connection."""
         headers = [
             ("Content-Type", "text/plain; charset=utf-8"),
             ("Content-Length", str(len(BUSY))),
@@ -65,19 +66,21 @@ class Connection(H11Protocol):
         self.transport.close()
 
     def data_received(self, data: bytes) -> None:
-        """Start the time limit with a request's first byte, and end it with its head."""
+        """Start the time limit at the first byte of a request, and end it after the head."""
         super().data_received(data)
         is_answered = self.cycle is not None and self.cycle.response_complete
         has_head = self.conn.their_state is not h11.IDLE
+        # If the answer came before the end of the body, nobody else limits the time for the rest.
         if has_head and not is_answered:
             self._end_limit()
         elif self._timer is None:
             self._limit(self.head_seconds, self.timeout_keep_alive_handler)
 
     def timeout_keep_alive_handler(self) -> None:
-        """Close the connection when its client has read the answer, or after a time limit.
+        """Close the connection when the client has read the answer, or after a time limit.
 
-        uvicorn calls this after an idle time, and the time limit for the head does.
+        uvicorn calls this if the connection was idle for too long. The time limit for the head
+        calls it, too.
         """
         super().timeout_keep_alive_handler()
         self._limit(ANSWER_SECONDS, self.transport.abort)
@@ -89,16 +92,16 @@ class Connection(H11Protocol):
             self._limit(ANSWER_SECONDS, self.transport.abort)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """End the time limit, if there is one."""
+        """End the time limit, and remove this connection from the open ones."""
         self._end_limit()
         self.open_connections.discard(self)
         super().connection_lost(exc)
 
     def eof_received(self) -> bool:  # type: ignore[override]
-        """Return whether to keep the connection of a client that sends nothing more.
+        """Return whether to keep the connection of a client that has ended its side of it.
 
-        It is kept if the client has sent a whole request and has no answer yet: it may have closed
-        only its own side, and wait for the answer.
+        It is kept if the client has sent a whole request and has no complete answer yet, because
+        the client may still wait for this answer.
         """
         if self.cycle is None or self.cycle.response_complete or self.cycle.more_body:
             return False
@@ -109,9 +112,10 @@ class Connection(H11Protocol):
     def _probe(self) -> None:
         """Send interim responses (100 Continue) until the answer begins.
 
-        The machine of a client that has gone resets the connection after the first one. The
-        connection is then lost, and its request leaves the queue. A client that still waits ignores
-        them (RFC 9110, section 15.2). HTTP/1.0 has no interim responses, so none are sent.
+        If the client has gone, its machine resets the connection after the first of them. The
+        connection is then lost, and the request leaves the queue. A client that still waits ignores
+        interim responses (RFC 9110, section 15.2). HTTP/1.0 does not have them, so a client of
+        HTTP/1.0 is not checked.
         """
         if self.transport.is_closing() or self.cycle.response_started:
             return
@@ -123,7 +127,7 @@ class Connection(H11Protocol):
             self.loop.call_later(PROBE_SECONDS, self._probe)
 
     def _limit(self, seconds: float, close: Callable[[], None]) -> None:
-        """Call ``close`` after a time, in place of the time limit that may run now."""
+        """Replace the current time limit by one of ``seconds``, after which ``close`` is called."""
         self._end_limit()
         self._timer = self.loop.call_later(seconds, close)
 

@@ -1,4 +1,4 @@
-"""Requests and answers in the format of LibreTranslate, converted to and from this server's own."""
+"""Convert requests and answers between the format of LibreTranslate and that of this server."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from email.parser import HeaderParser
@@ -26,25 +26,26 @@ from convs2s.serving.requests import (
 from convs2s.serving.settings import ServerSettings
 
 KEYS = {"q", "source", "target"}
-"""A request with any of these keys is one of LibreTranslate, unless it has this server's own key
-``texts``."""
+"""A request with any of these keys is in LibreTranslate's format, unless it has the key ``texts``.
+
+The key ``texts`` belongs to this server's own format.
+"""
 
 FORM = "application/x-www-form-urlencoded"
 MULTIPART = "multipart/form-data"
 FORMS = {FORM, MULTIPART}
 FILE = "file"
-"""The field of a form in parts that is a document; all others are texts."""
+"""The field of a multipart form that contains a document. All other fields contain text."""
 
 MOST_FIELDS = 100
 """Maximum number of fields of a form."""
 
 LONGEST_HEAD = 1024
-"""Maximum number of characters of the head of a part of a form, and of the header that names the
-boundary."""
+"""Maximum number of characters of the head of a form's part, and of the header Content-Type."""
 
 
 class Upload(NamedTuple):
-    """A document in a form."""
+    """A document in a multipart form."""
 
     name: str
     content: bytes
@@ -53,24 +54,21 @@ class Upload(NamedTuple):
 class LibreTranslateRequest(Section):
     """A request of LibreTranslate's API. Its other keys, such as ``api_key``, are ignored."""
 
-    # Not strict: numbers in forms are text.
+    # Not strict, because a form contains numbers as text.
     model_config = ConfigDict(extra="ignore", strict=False)
 
-    # A text or texts; the lines of a text are translated separately.
-    q: str | Texts
-    # Language code; ``auto`` leaves the choice among the models to the text.
-    source: str
-    # Language code.
-    target: str
-    # Of html, the text is translated, as of a document (docs/documents.md).
+    q: str | Texts  # one text or several; each line is translated separately
+    source: str  # language code; with ``auto``, the server detects the language
+    target: str  # language code
+    # With html, tags are kept and the text between them is translated (docs/documents.md).
     format: Literal["text", "html"] = "text"
-    # Maximum number of further translations of each text.
-    alternatives: NonNegativeInt = 0
+    alternatives: NonNegativeInt = 0  # number of further translations of each text
 
     def as_own(self, most: int) -> dict[str, object]:
         """Return the fields of the equivalent request in this server's own format.
 
-        Each part of a text is one text. ``most`` is the largest n-best that a search can give.
+        Each part of a text becomes a text of its own. ``most`` is the largest ``n_best`` that the
+        search allows.
         """
         return {
             "texts": list(chain.from_iterable(parts.texts for parts in self._parts())),
@@ -86,12 +84,14 @@ class LibreTranslateRequest(Section):
     ) -> dict[str, object]:
         """Return the answer in LibreTranslate's format.
 
-        ``translations`` are those of the parts of all texts, in the order of ``as_own``. The parts
-        of each text are joined again. If ``q`` is one text, the values are not lists. ``source``
-        is the language that was found.
+        ``translations`` are those of the texts that ``as_own`` returned, in the same order. The
+        translated parts of each text are joined. The values are lists with one item per text, or
+        single items if ``q`` is one text. ``source`` is the language that was detected.
         """
         remaining = iter(translations)
-        hypotheses: list[list[str]] = []  # of each text, the best first
+        hypotheses: list[
+            list[str]
+        ] = []  # for each text its translations, the best first
         for parts in self._parts():
             translated = list(islice(remaining, len(parts.texts)))
             hypotheses.append(_joined(parts, translated))
@@ -107,7 +107,7 @@ class LibreTranslateRequest(Section):
         return dict(answer)
 
     def _parts(self) -> list[Translatable]:
-        """Return each text with its parts."""
+        """Return each text, split into the parts that are translated separately."""
         texts = [self.q] if isinstance(self.q, str) else self.q
         if self.format == "html":
             return list(map(read_html, texts))
@@ -115,7 +115,7 @@ class LibreTranslateRequest(Section):
 
 
 class DetectRequest(Section):
-    """A question for the language of a text."""
+    """A request of LibreTranslate's API to detect the language of a text."""
 
     model_config = ConfigDict(extra="ignore")
 
@@ -123,7 +123,7 @@ class DetectRequest(Section):
 
     @property
     def text(self) -> str:
-        """All texts as one."""
+        """All texts, joined into one."""
         return self.q if isinstance(self.q, str) else " ".join(self.q)
 
 
@@ -140,15 +140,16 @@ class _Lines:
 def _joined(text: Translatable, translations: Sequence[Translation]) -> list[str]:
     """Return the translations of a whole text, the best first.
 
-    ``translations`` are those of its parts. The n-th best joins the n-th best of each part. A part
-    with fewer contributes its last one.
+    ``translations`` are those of the parts of the text. The n-th best translation of the text joins
+    the n-th best of each part, or the last one of a part that has fewer.
     """
-    count = max((len(one.n_best) for one in translations), default=1)
+    count = max((len(part.n_best) for part in translations), default=1)
     hypotheses = []
     for rank in range(count):
-        parts = [
-            one.n_best[min(rank, len(one.n_best) - 1)].text for one in translations
-        ]
+        parts = []
+        for part in translations:
+            last = len(part.n_best) - 1
+            parts.append(part.n_best[min(rank, last)].text)
         hypotheses.append(text.translated(parts))
     return hypotheses
 
@@ -159,10 +160,11 @@ def check_file(
     search: DecodingSettings,
     models: Models,
 ) -> tuple[Document, str, CheckedRequest]:
-    """Return the document in a form, its suffix, and the request for its translations.
+    """Return the document in a form, its suffix, and the request for the translation of its texts.
 
     Raises:
-        UserError: there is none, it cannot be read, or as `check_request`.
+        UserError: the form contains no document, the document cannot be read or has too much text,
+            or `check_request` refuses the request.
     """
     upload = fields.get(FILE)
     if not isinstance(upload, Upload):
@@ -179,21 +181,20 @@ def check_file(
     size = sum(len(text.encode()) for text in document.texts)
     if size > most:
         raise TooLargeError(
-            f"request: a document with {size:,} bytes of text, and {most:,} is the most: split it, "
-            "or run `convs2s translate-document`"
+            f"request: a document with {size:,} bytes of text, but at most {most:,} are allowed: "
+            "split it, or run `convs2s translate-document`"
         )
-    asked: dict[str, object] = {"texts": document.texts}
-    for name in ("source", "target"):
-        if name in fields:
-            asked[name] = fields[name]
-    # Of a document, only all texts together are limited.
+    languages = {name: fields[name] for name in ("source", "target") if name in fields}
+    asked = {"texts": document.texts, **languages}
+    # The size of all texts has been checked above, so a single one may be that long. Their number
+    # is limited only by the queue.
     limits = {"most_texts": settings.most_waiting, "longest_text": most}
     settings = settings.model_copy(update=limits)
     return document, path.suffix, check_request(asked, settings, search, models)
 
 
 def frontend_settings(models: Models, settings: ServerSettings) -> dict[str, object]:
-    """Return what LibreTranslate's clients ask for before they show a form."""
+    """Return the settings that LibreTranslate's clients request before they show a form."""
     target = models.translators[0].languages["target"]
     return {
         "apiKeys": False,
@@ -211,10 +212,10 @@ def frontend_settings(models: Models, settings: ServerSettings) -> dict[str, obj
 
 
 def read_form(body: bytes, content_type: str) -> dict[str, object]:
-    """Return the fields of a form, whose kind is one of ``FORMS``.
+    """Return the fields of a form of one of the content types ``FORMS``.
 
     Raises:
-        UserError: the body is not a form in UTF-8, or has a field twice.
+        UserError: the body is not a form in UTF-8, or contains a field twice.
     """
     pairs: Sequence[tuple[str, str | Upload]]
     with failures_of_file("request", "not a form in UTF-8"):
@@ -231,26 +232,28 @@ def read_form(body: bytes, content_type: str) -> dict[str, object]:
     for name, value in pairs:
         if name in fields:
             raise UserError(
-                f"request: {name[:20]!r} is stated twice: send several texts as JSON"
+                f"request: the field {name[:20]!r} is there twice: send several texts as JSON"
             )
         fields[name] = value
     return fields
 
 
 def _pairs_of_parts(body: bytes, content_type: str) -> list[tuple[str, str | Upload]]:
-    """Return the names and values of a form in parts (RFC 7578).
+    """Return the names and values of a multipart form (RFC 7578).
 
-    Starlette reads such forms with another package, and takes invalid UTF-8 for Latin-1. Python's
-    email.parser also reads parts inside of parts, in a time that grows with the square of the size.
+    Starlette would need another package for this, and decode invalid UTF-8 as Latin-1. Python's
+    email.parser would also read parts within parts, in a time that grows with the square of the
+    size.
 
     Raises:
         ValueError: the body is not such a form, or has too many fields.
     """
     boundary = _parameter(f"Content-Type: {content_type}", "Content-Type", "boundary")
     delimiter = f"\r\n--{boundary}".encode()
+    # Each part follows a delimiter at the start of a line, and "--" follows the last delimiter.
     _, *parts = (b"\r\n" + body).split(delimiter, MOST_FIELDS + 1)
     if not parts or not parts.pop().startswith(b"--"):
-        raise ValueError(f"expected up to {MOST_FIELDS} parts and --{boundary}--")
+        raise ValueError(f"expected up to {MOST_FIELDS} parts, then --{boundary}--")
     pairs: list[tuple[str, str | Upload]] = []
     for part in parts:
         raw_head, _, value = part.partition(b"\r\n\r\n")
@@ -269,15 +272,15 @@ def _parameter(
     header: str,
     name: str,
 ) -> str:
-    """Return a parameter of a header.
+    """Return the parameter ``name`` of the header ``header`` in a head, the lines of all headers.
 
     Raises:
-        ValueError: the head does not have it, or is too long.
+        ValueError: the head has no such header or parameter, or is too long.
     """
-    # The time of email.message grows with the square of the length.
+    # The time that email.message takes grows with the square of the length.
     if len(head) > LONGEST_HEAD:
         raise ValueError(f"{header}: longer than {LONGEST_HEAD} characters")
     value = HeaderParser().parsestr(head).get_param(name, header=header)
     if not isinstance(value, str):
-        raise ValueError(f"{header}: without {name}")
+        raise ValueError(f"the header {header} has no parameter {name}")
     return value

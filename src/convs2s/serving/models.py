@@ -1,4 +1,4 @@
-"""The models of a server, one for each pair of languages, and the choice among them."""
+"""The models of a server, one for each pair of languages, and the choice of one for a request."""
 
 import math
 from collections.abc import Iterable, Sequence
@@ -14,10 +14,10 @@ from convs2s.errors import UserError
 from convs2s.pages.render import asset
 
 AUTO = "auto"
-"""The source language of a request whose texts tell it."""
+"""The ``source`` of a request that leaves the server to detect the language of its texts."""
 
 SAMPLE_CHARACTERS = 200
-"""Number of characters from which the language of a text is detected."""
+"""Number of characters at the start of a text from which its language is detected."""
 
 
 class Detected(TypedDict):
@@ -28,7 +28,7 @@ class Detected(TypedDict):
 
 
 class Models:
-    """The models of a server. ``translators`` has them in the order of the command."""
+    """The models of a server; ``translators`` has them in the order of the command line."""
 
     def __init__(self, translators: Iterable[Translator]) -> None:
         self._by_languages: dict[tuple[str, str], Translator] = {}
@@ -43,18 +43,18 @@ class Models:
         target: str,
         texts: Sequence[str],
     ) -> tuple[Translator, Detected]:
-        """Return the model for a request, and its source language.
+        """Return the model for a request, and the source language, given or detected.
 
-        ``source`` may be ``AUTO``, and ``target`` may be empty: then the first model that fits is
-        chosen.
+        ``source`` may be ``AUTO``. ``target`` may be empty, which means that of the first model for
+        the source language.
 
         Raises:
             UserError: no model translates these languages.
         """
         fitting: dict[str, Translator] = {}
-        for languages, translator in self._by_languages.items():
-            if source in (AUTO, languages[0]) and target in ("", languages[1]):
-                fitting.setdefault(languages[0], translator)
+        for (model_source, model_target), translator in self._by_languages.items():
+            if source in (AUTO, model_source) and target in ("", model_target):
+                fitting.setdefault(model_source, translator)
         if not fitting:
             pairs = [" to ".join(languages) for languages in self._by_languages]
             raise UserError(
@@ -65,26 +65,27 @@ class Models:
         return fitting[found["language"]], found
 
     def detect(self, text: str) -> list[Detected]:
-        """Return the source languages of the models, the most probable for a text first."""
+        """Return the source languages of the models, the most probable language of a text first."""
         by_source: dict[str, Translator] = {}
-        for languages, translator in self._by_languages.items():
-            by_source.setdefault(languages[0], translator)
+        for (source, _), translator in self._by_languages.items():
+            by_source.setdefault(source, translator)
         return _detect(text, by_source)
 
     def languages(self) -> list[dict[str, object]]:
-        """Return each language and those into which it is translated, in LibreTranslate's format.
+        """Return each language with its possible target languages, in LibreTranslate's format.
 
-        Languages that are only translated into come last. Clients look up their names.
+        Languages that are only targets come last, without targets of their own. They are in the
+        list because clients look up the names of languages there.
         """
         targets: dict[str, list[str]] = {}
         for source, target in self._by_languages:
             targets.setdefault(source, []).append(target)
         for _, target in self._by_languages:
             targets.setdefault(target, [])
-        listed: list[dict[str, object]] = []
-        for code, into in targets.items():
-            listed.append({"code": code, "name": language_name(code), "targets": into})
-        return listed
+        return [
+            {"code": code, "name": language_name(code), "targets": into}
+            for code, into in targets.items()
+        ]
 
 
 def translate_tokens(
@@ -94,49 +95,53 @@ def translate_tokens(
     translator: Translator,
     **options: object,
 ) -> list[Translation]:
-    """Translate as `Translator.translate_tokens` does, by the model that a request has chosen."""
+    """Translate sentences with ``translator``; see `Translator.translate_tokens`."""
     return translator.translate_tokens(sentences, stopped, **options)  # type: ignore[arg-type]
 
 
 def _detect(text: str, by_source: dict[str, Translator]) -> list[Detected]:
-    """Return languages, the most probable first. ``by_source`` has a model that reads each.
+    """Return the languages that are keys of ``by_source``, the most probable one of a text first.
 
-    A model needs the fewest tokens for text in its own language. If all tokens of a model were
-    equally probable, each token more would make a text less probable by the size of the vocabulary.
-    The confidence counts a factor of e in place of that.
+    ``by_source`` has a model that translates from each language. BPE splits text in a model's own
+    language into few tokens, and text in another language into many. So the probability of a
+    language is set to fall with the number of tokens: with each further token, by a factor of e.
+    (If all types of a vocabulary were equally probable, the factor would be the vocabulary's size.)
     """
     if len(by_source) == 1:
         return [{"confidence": 100.0, "language": language} for language in by_source]
     sample = text[:SAMPLE_CHARACTERS]
-    lengths: dict[str, int] = {}
-    for language, translator in by_source.items():
-        lengths[language] = translator.code_length(sample)
+    lengths = {
+        language: translator.code_length(sample)
+        for language, translator in by_source.items()
+    }
     least = min(lengths.values())
     shares: dict[str, float] = {}
     for language, length in lengths.items():
         shares[language] = math.exp(least - length)
     total = sum(shares.values())
-    found: list[Detected] = []
-    for language in sorted(shares, key=lambda language: -shares[language]):
-        confidence = round(100 * shares[language] / total, 1)
-        found.append({"confidence": confidence, "language": language})
-    return found
+    return [
+        {"confidence": round(100 * shares[language] / total, 1), "language": language}
+        for language in sorted(shares, key=lambda language: -shares[language])
+    ]
 
 
 def language_name(code: str) -> str:
-    """Return the English name of a language; the code itself if the name is not known."""
-    known = _languages().get(code.partition("_")[0])
-    return known["name"] if known else code
+    """Return the English name of a language, or its code if the name is not known."""
+    return _known(code).get("name", code)
 
 
 def example_text(code: str) -> str:
-    """Return a sentence in a language to try a model with; "" if there is none."""
-    known = _languages().get(code.partition("_")[0], {})
-    return known.get("example", "")
+    """Return a sentence with which a user can try a model of this source language, or ""."""
+    return _known(code).get("example", "")
+
+
+def _known(code: str) -> dict[str, str]:
+    """Return the name and the example of a language; of pt_BR, for instance, those of pt."""
+    return _languages().get(code.partition("_")[0], {})
 
 
 @cache
 def _languages() -> dict[str, dict[str, str]]:
-    """Return names and examples by language code."""
+    """Return the name and the example of each language, by its code."""
     languages: dict[str, dict[str, str]] = yaml.safe_load(asset("languages.yaml"))
     return languages

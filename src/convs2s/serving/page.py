@@ -1,4 +1,4 @@
-"""The server's page, on which people translate texts and documents."""
+"""The server's web page, on which people translate texts and documents."""
 
 from starlette.responses import Response
 
@@ -16,7 +16,7 @@ def server_page(
     search: DecodingSettings,
     settings: ServerSettings,
 ) -> Response:
-    """Return the answer with the server's page and its security policy."""
+    """Return the HTTP answer that consists of the server's page and its security policy."""
     listed = []
     for translator in models.translators:
         languages = translator.languages
@@ -39,7 +39,8 @@ def server_page(
     style = asset("attention_view.css") + asset("serve.css")
     program = asset("attention_view.js") + asset("serve.js")
     page = render_page("serve.html.j2", content, programs=[program], styles=[style])
-    # The page may use its own program and style, and send requests to its own server only.
+    # The page may run only its own program, with its own style, and send requests only to its own
+    # server.
     policy = (
         f"default-src 'none'; script-src '{policy_digest(script(program))}'; "
         f"style-src '{policy_digest(style)}'; "

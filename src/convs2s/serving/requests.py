@@ -1,4 +1,4 @@
-"""Read requests and check their limits."""
+"""Read requests, and check that they are within the limits of the server."""
 
 import json
 from collections.abc import AsyncIterator, Mapping
@@ -17,33 +17,33 @@ from convs2s.serving.models import AUTO, Detected, Models
 from convs2s.serving.settings import ServerSettings
 
 DRAINED_BYTES = 16 << 20
-"""Number of bytes up to which a request that is too large is still read, and dropped.
+"""Number of bytes up to which a request that is too large is still read, though not kept.
 
-A client that sends its whole request before it reads would otherwise not get the answer.
+Otherwise a client that sends its whole request before it reads anything would not get the answer.
 """
 
 Texts = Annotated[list[str], Field(fail_fast=True)]
-"""A list of texts, of which only the first wrong item is reported.
+"""A list of texts. If it has wrong items, only the first one is reported.
 
-A message about each of some hundred thousand wrong items took pydantic seconds.
+pydantic needed seconds for the messages about some hundred thousand wrong items.
 """
 
 
 class RefusedError(UserError):
-    """A request that the server refuses to translate, with the HTTP ``status`` of the answer."""
+    """The server refuses a request. The answer has the HTTP code ``status`` and ``headers``."""
 
     status: int
     headers: Mapping[str, str] = MappingProxyType({})
 
 
 class MediaTypeError(RefusedError):
-    """The body of a request is of another kind than those that the server takes."""
+    """The content type of a request is not one that the server accepts."""
 
     status = 415
 
 
 class LateError(RefusedError):
-    """A request did not arrive in time. Its connection is closed, as its rest may still come."""
+    """A request did not arrive in time. Its connection is closed, as the rest may still arrive."""
 
     status = 408
     headers = MappingProxyType({"Connection": "close"})
@@ -56,13 +56,13 @@ class TooLargeError(RefusedError):
 
 
 class ModelError(RefusedError):
-    """The model cannot translate, though the request is right."""
+    """The model cannot translate, although the request is valid."""
 
     status = 500
 
 
 class BusyError(RefusedError):
-    """There is too much to translate at the moment. The client may ask again later."""
+    """The server has too much to translate. The client may send the request again later."""
 
     status = 503
 
@@ -75,17 +75,17 @@ Requests with equal options are translated in the same batch.
 
 
 class CheckedRequest(NamedTuple):
-    """What a request wants translated, from which language, by which model, and how."""
+    """A request within the limits, with the model that translates it."""
 
-    lines: SplitLines
+    lines: SplitLines  # the texts, and the sentences into which they are split
     translator: Translator
-    source: Detected
+    source: Detected  # the source language, stated or detected
     beam: int
     options: RequestOptions
 
 
 class Sentence(NamedTuple):
-    """A sentence for the search, whose ``work`` is the number of its tokens times the beam."""
+    """A sentence to translate; its ``work`` is the number of its tokens times the beam."""
 
     text: str
     tokens: list[str]
@@ -97,18 +97,16 @@ class OwnRequest(Section):
 
     texts: Texts  # raw texts, each on one line
     source: str = AUTO  # language code
-    target: str = (
-        ""  # language code; empty means that of the first model for the source
-    )
-    beam: PositiveInt  # hypotheses kept at each step
+    # Language code; empty means the target of the first model for the source language.
+    target: str = ""
+    beam: PositiveInt  # number of hypotheses that are kept at each step
     n_best: PositiveInt = 1  # number of hypotheses in each translation
-    attention: bool = False  # whether each translation has its attention
-    # Whether each sentence is translated by itself.
-    split_sentences: bool = SPLIT_SENTENCES
+    attention: bool = False  # whether the answer contains attention weights
+    split_sentences: bool = SPLIT_SENTENCES  # False if each text is one sentence
 
 
 def check_search(search: DecodingSettings, settings: ServerSettings) -> None:
-    """Check that the server's defaults are within its own limits.
+    """Check that the default search settings are within the server's own limits.
 
     Raises:
         UserError: the default beam exceeds the largest beam, or a request may have more texts than
@@ -116,19 +114,21 @@ def check_search(search: DecodingSettings, settings: ServerSettings) -> None:
     """
     if search.beam > settings.largest_beam:
         raise UserError(
-            f"--beam {search.beam}: --largest-beam is {settings.largest_beam}: raise that"
+            f"--beam {search.beam}: more than --largest-beam {settings.largest_beam}: raise "
+            "--largest-beam"
         )
     if settings.most_texts > settings.most_waiting:
         raise UserError(
-            f"--most-texts {settings.most_texts}: --most-waiting is {settings.most_waiting}: raise "
-            "that, or a request with that many sentences would always be refused"
+            f"--most-texts {settings.most_texts}: more than --most-waiting "
+            f"{settings.most_waiting}, so that requests with so many texts would always be "
+            "refused: raise --most-waiting"
         )
 
 
 async def read_body(parts: AsyncIterator[bytes], most: int) -> bytes:
-    """Return the body of a request, which has at most ``most`` bytes.
+    """Return the body of a request, which may have at most ``most`` bytes.
 
-    A larger body is read to its end, up to ``DRAINED_BYTES``, but not kept.
+    A larger body is read to its end, or up to ``DRAINED_BYTES``, but not kept.
 
     Raises:
         TooLargeError: the body has more than ``most`` bytes.
@@ -143,8 +143,8 @@ async def read_body(parts: AsyncIterator[bytes], most: int) -> bytes:
             break
     if size > most:
         raise TooLargeError(
-            f"request: more than {most:,} bytes, the most that this server takes: send fewer "
-            "sentences at a time, or run `convs2s translate --input FILE`"
+            f"request: more than {most:,} bytes, the limit of this server: send fewer sentences at "
+            "a time, or run `convs2s translate --input FILE`"
         )
     return bytes(body)
 
@@ -168,16 +168,16 @@ def check_request(
     search: DecodingSettings,
     models: Models,
 ) -> CheckedRequest:
-    """Return the sentences of a request, and the model and the options to translate them with.
+    """Check a request; return its sentences, and the model and the options to translate them with.
 
-    ``fields`` are the keys of the request. ``search`` has the values of other search settings. The
-    texts are split into sentences if both the server and the request allow it; otherwise each text
-    is one sentence.
+    ``fields`` are the keys and values of the request. ``search`` contains the search settings that
+    a request cannot state, and the default beam. The texts are split into sentences if both the
+    server and the request allow it; otherwise each text is one sentence.
 
     Raises:
         TooLargeError: the request exceeds a limit of ``settings``.
-        UserError: the request has unknown keys, or values of another kind or out of bounds, or
-            none of the ``models`` translates its languages or has the attention that it wants.
+        UserError: the request has an unknown key, or a value of another type or out of range; or no
+            model translates between these languages; or this model cannot show attention.
     """
     request = validated(OwnRequest, {"beam": search.beam, **fields}, "request")
     if request.beam > settings.largest_beam:
@@ -186,24 +186,25 @@ def check_request(
     search.check_n_best(request.n_best, "request: n_best")
     if len(request.texts) > settings.most_texts:
         raise TooLargeError(
-            f"request: {len(request.texts)} texts, and {settings.most_texts} is the most: send "
-            "them in several requests"
+            f"request: {len(request.texts)} texts, but at most {settings.most_texts} are allowed: "
+            "send them in several requests"
         )
-    # Half a surrogate pair has no UTF-8. It must not raise here, because check_texts refuses it
-    # below with a better message.
+    # UTF-8 cannot encode half a surrogate pair. Without "surrogatepass" this line would raise an
+    # exception; check_texts below refuses such a text with a better message.
     sizes = [len(text.encode(errors="surrogatepass")) for text in request.texts]
     longest = max(sizes, default=0)
     if longest > settings.longest_text:
         raise TooLargeError(
-            f"request: a text of {longest:,} bytes, and {settings.longest_text:,} is the most: "
-            "send one sentence at a time"
+            f"request: a text of {longest:,} bytes, but at most {settings.longest_text:,} are "
+            "allowed: send one sentence at a time"
         )
     # Attention has a weight for each pair of a target and a source token, so its size grows with
-    # the square of the length: some 40 MB per layer for one text of the default longest_text.
+    # the square of the length of the text. One text of the longest length is allowed, which takes
+    # some 40 MB per layer by default.
     weights = request.n_best * sum(len(text) ** 2 for text in request.texts)
     if request.attention and weights > settings.longest_text**2:
         raise TooLargeError(
-            "request: attention: too much text to show it for: send fewer or shorter texts"
+            "request: attention: too much text for attention weights: send fewer or shorter texts"
         )
     texts = check_texts(request.texts, "request: texts")
     translator, source = models.choose(request.source, request.target, texts)
@@ -211,18 +212,21 @@ def check_request(
         raise UserError(
             "request: attention: the model of these languages has none; leave this key out"
         )
-    splits = settings.split_sentences and request.split_sentences
-    lines = SplitLines(
-        list(enumerate(texts, start=1)), source["language"] if splits else None
-    )
+    splitting_language = None
+    if settings.split_sentences and request.split_sentences:
+        splitting_language = source["language"]
+    lines = SplitLines(list(enumerate(texts, start=1)), splitting_language)
     if len(lines.sentences) > settings.most_waiting:
         raise TooLargeError(
-            f"request: {len(lines.sentences)} sentences, and {settings.most_waiting} is the most: "
-            "send them in several requests"
+            f"request: {len(lines.sentences)} sentences, but at most {settings.most_waiting} are "
+            "allowed: send them in several requests"
         )
-    results = {"n_best": request.n_best, "attention": request.attention}
-    by = {"translator": translator}
-    options = search.model_dump(exclude=OF_A_MODEL) | results | by
+    options = {
+        **search.model_dump(exclude=OF_A_MODEL),
+        "translator": translator,
+        "n_best": request.n_best,
+        "attention": request.attention,
+    }
     return CheckedRequest(lines, translator, source, request.beam, options)
 
 
@@ -232,23 +236,23 @@ def check_work(
     translator: Translator,
     settings: ServerSettings,
 ) -> None:
-    """Check the limits on the search for a sentence.
+    """Check that a sentence is not too long, and that its request is not too much work.
 
-    ``total`` is the work for all sentences of its request up to this one. ``translator`` has the
-    limit of its model.
+    ``total`` is the work of the sentences of the request up to this one. ``translator`` is the
+    model, which also limits the number of tokens.
 
     Raises:
-        TooLargeError: the sentence has too many tokens, or the work is too much.
+        TooLargeError: the sentence has too many tokens, or the request is too much work.
     """
     tokens = len(sentence.tokens)
     most = min(settings.longest_sentence, translator.most_tokens)
     if tokens > most:
         raise TooLargeError(
-            f"request: a sentence of {tokens:,} tokens, and {most:,} is the most: split it: "
-            f"{sentence.text[:40]}..."
+            f"request: a sentence of {tokens:,} tokens, but at most {most:,} are allowed: split "
+            f"it: {sentence.text[:40]}..."
         )
     if total > settings.most_work:
         raise TooLargeError(
-            f"request: its tokens times the beam are more than {settings.most_work:,}: send fewer "
-            "sentences at a time, or a smaller beam"
+            f"request: the number of its tokens times the beam is more than "
+            f"{settings.most_work:,}: send fewer sentences at a time, or choose a smaller beam"
         )

@@ -1,4 +1,4 @@
-"""The server process: it loads models, listens at an address, and answers until it is stopped."""
+"""The server process: load models, listen at an address, and answer requests until a signal."""
 
 import os
 import resource
@@ -21,22 +21,22 @@ from convs2s.serving.models import Models
 from convs2s.serving.settings import ServerSettings, is_loopback
 
 CONNECTIONS_PER_SENTENCE = 2
-"""Maximum number of open connections for each sentence that may wait.
+"""Maximum number of open connections, divided by the maximum number of waiting sentences.
 
-A client with a further connection is told that the server is busy.
+Any further connection gets the answer that the server is busy, and is closed.
 """
 
 ACCEPTED_AT_ONCE = 16
-"""Maximum number of connections that the event loop accepts at a time."""
+"""Maximum number of connections that the event loop accepts in one round."""
 
 SPARE_FILES = 32
-"""Number of file descriptors that connections leave to the rest of the process."""
+"""Number of further file descriptors that are reserved for the rest of the process."""
 
 BACKLOG = 1024
-"""Number of connections that the kernel keeps until they are accepted."""
+"""Maximum number of connections that the kernel keeps until the server accepts them."""
 
 IDLE_SECONDS = 15
-"""Time after which a connection without a further request is closed."""
+"""Time after the last answer at which a connection without a new request is closed."""
 
 
 def serve(
@@ -48,10 +48,11 @@ def serve(
     threads: int,
     pretokenized: bool,
 ) -> NoReturn:
-    """Answer requests until the process gets SIGTERM, SIGINT or SIGHUP; finish the running ones.
+    """Answer requests until the process gets SIGINT, SIGTERM or SIGHUP, and then end the process.
 
-    Then the process ends. Models for the same languages are an ensemble. The address is taken
-    before they are loaded, so that a port in use is reported at once.
+    Requests that the server has received by then are still answered. Models for the same languages
+    translate as an ensemble. The socket is opened before the models are loaded, so that a port in
+    use is reported at once.
 
     Raises:
         UserError: a file is not a model, or the address cannot be used.
@@ -72,50 +73,60 @@ def serve(
                 **search.model_dump(include=OF_A_MODEL),
             )
             translators.append(translator)
-        if pretokenized:  # only raw text can be split into sentences
+        if pretokenized:
+            # Tokens cannot be split into sentences.
             settings = settings.model_copy(update={"split_sentences": False})
         server = web_server(Models(translators), search, settings)
-        host = f"[{settings.host}]" if ":" in settings.host else settings.host
+        _stop_on_signals(server)
         if not is_loopback(settings.host):
             print(
-                f"warning: --host {settings.host}: whoever reaches this machine can send requests, "
-                "without a password and unencrypted (SECURITY.md)",
+                f"warning: --host {settings.host}: whoever can reach this machine can send "
+                "requests, without a password and unencrypted (SECURITY.md)",
                 file=sys.stderr,
             )
+        host = f"[{settings.host}]" if ":" in settings.host else settings.host
         address = f"http://{host}:{listening.getsockname()[1]}/"
         print(
             f"convs2s serve: {', '.join(map(repr, translators))} answers at {address} until "
             "Ctrl-C",
             file=sys.stderr,
         )
-        # After all requests are answered, uvicorn raises again the signal that stopped it. Without
-        # these handlers the signal would end this process before it prints its last line.
-        for number in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(number, lambda *_: None)
-
-        def stop(*_: object) -> None:
-            server.should_exit = True
-
-        # The terminal was closed. uvicorn has no handler for this. nohup makes it ignored.
-        if signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:
-            signal.signal(signal.SIGHUP, stop)
         server.run([listening])
     print("convs2s serve: stopped", file=sys.stderr, flush=True)
-    # At its end Python would wait for the threads, which may work for nobody, and free the memory
-    # piece by piece: seconds on a busy machine.
+    # A normal exit of Python would wait for threads whose results nobody needs any more, and free
+    # the memory piece by piece, which takes seconds on a busy machine.
     os._exit(0)
 
 
-class Server(uvicorn.Server):
-    """uvicorn's server, which accepts a few connections at a time.
+def _stop_on_signals(server: uvicorn.Server) -> None:
+    """Make SIGINT, SIGTERM and SIGHUP stop a server, even before it runs.
 
-    asyncio accepts up to ``backlog`` connections before any code of a connection runs, so that many
-    clients at once could take all file descriptors. Therefore ``backlog`` is small, while the
-    kernel keeps more connections.
+    While the server runs, uvicorn has its own handlers of SIGINT and SIGTERM. Then it restores the
+    handlers of this function and raises the signal that stopped it again. Without these handlers,
+    that signal would end the process before it prints its last line.
+    """
+
+    def stop(*_: object) -> None:
+        server.should_exit = True
+
+    signal.signal(signal.SIGINT, stop)
+    signal.signal(signal.SIGTERM, stop)
+    # A closed terminal sends SIGHUP. If the command was started with nohup, it stays ignored.
+    if signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:
+        signal.signal(signal.SIGHUP, stop)
+
+
+class Server(uvicorn.Server):
+    """uvicorn's server, which accepts few connections at a time while the kernel keeps many.
+
+    asyncio has one setting for both numbers, ``backlog``. It accepts up to ``backlog`` connections
+    in one round, before `Connection` can refuse any of them, so with a large ``backlog`` many
+    clients could take all file descriptors. Therefore ``backlog`` is small, and ``startup`` then
+    raises the number of connections that the kernel keeps.
     """
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Start to accept connections at sockets that listen."""
+        """Start to accept connections at listening sockets."""
         await super().startup(sockets)
         for listener in sockets or ():
             listener.listen(BACKLOG)
@@ -126,7 +137,7 @@ def web_server(
     search: DecodingSettings,
     settings: ServerSettings,
 ) -> Server:
-    """Return the server of models, which does not run yet; its arguments are as in `application`.
+    """Return a server of models that does not run yet; for the arguments see `application`.
 
     Raises:
         UserError: ``search`` and ``settings`` do not fit the models or each other, or this process
@@ -157,9 +168,9 @@ def web_server(
 
 
 def most_connections(most_waiting: int) -> int:
-    """Return the maximum number of open connections, each of which is an open file.
+    """Return the maximum number of open connections, each of which needs a file descriptor.
 
-    ``most_waiting`` is the maximum number of sentences that wait.
+    ``most_waiting`` is the maximum number of waiting sentences.
 
     Raises:
         UserError: this process may open too few files.
@@ -169,12 +180,14 @@ def most_connections(most_waiting: int) -> int:
     if allowed == resource.RLIM_INFINITY:
         return most
     open_files = len(list(Path("/dev/fd").iterdir()))
-    # A connection that is refused is closed three rounds of the event loop after it was accepted.
-    other_files = open_files + SPARE_FILES + 4 * ACCEPTED_AT_ONCE
+    # A refused connection is closed in the third round of the event loop after the round in which
+    # it was accepted. So up to four rounds of refused connections are open at the same time.
+    refused = 4 * ACCEPTED_AT_ONCE
+    other_files = open_files + SPARE_FILES + refused
     if allowed <= other_files:
         raise UserError(
-            f"`ulimit -n` is {allowed}: the server needs {other_files} open files besides those of "
-            "its clients: raise it, such as by `ulimit -n 1024`"
+            f"`ulimit -n` is {allowed}: the server needs {other_files} open files besides the "
+            "connections of its clients: raise the limit, for example by `ulimit -n 1024`"
         )
     return min(most, allowed - other_files)
 
@@ -195,8 +208,8 @@ def listen(settings: ServerSettings) -> socket.socket:
             f"--host {settings.host} --port {settings.port}: cannot listen there: "
             f"{error.strerror or error}: name another --port, or 0 for any that is free"
         ) from None
-    # Without TCP_NODELAY the second part of an answer waits 40 ms until the client acknowledges the
-    # first. Connections inherit the option from this socket. asyncio sets it only on sockets that
-    # state their protocol, and create_server does not state it.
+    # Without TCP_NODELAY, the second part of an answer would wait until the client acknowledges the
+    # first part, which takes 40 ms. Connections inherit the option from this socket. asyncio sets
+    # it only on sockets that are made with a protocol number, which create_server does not do.
     listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     return listener

@@ -31,7 +31,9 @@ class TrainingData:
     # Of the training store: task, languages, preparation, vocabulary.
     description: StoreDescription
     bpe_codes: str | None  # text of the BPE codes; None if the vocabulary is of words
-    splittable: list[str] | None  # source tokens that BPE may output; None: any token
+    # Source tokens that reach the vocabulary threshold. BPE splits all others further. None: there
+    # is no threshold.
+    splittable: list[str] | None
     # File name -> SHA-256, of every file that the weights depend on.
     checksums: dict[str, str]
     # What is unusual about the text of each split, one line each.
@@ -41,16 +43,17 @@ class TrainingData:
     def read(cls, folder: Path) -> "TrainingData":
         """Open the stores in a task's folder and read the other files.
 
-        The content of the stores is not compared with their checksums; see ``check_checksums``.
+        The checksums of the stores are not checked here, but by ``check_checksums``.
 
         Raises:
             UserError: A file is missing, has another format, or was changed after it was made.
         """
         files = TaskFolder(str(folder))
-        check_noted(map(files.store_description, SPLITS))
         descriptions = {}  # split -> the description of its store
         for split in SPLITS:
-            descriptions[split] = read_description(Path(files.store_description(split)))
+            path = Path(files.store_description(split))
+            check_noted([path])
+            descriptions[split] = read_description(path)
         description = descriptions["train"]
         languages = description.languages
         vocabulary = description.vocabulary
@@ -63,8 +66,9 @@ class TrainingData:
         for side, table in tables.items():
             types[side] = [token for token, _ in read_counts(table)]
         codes = None
+        # Only the codes of the source are read: the model splits no other text.
         codes_names = vocabulary.bpe_codes_names(languages.source)
-        if codes_names:
+        if codes_names:  # the vocabulary is not of words
             codes_file = Path(files.bpe_codes(codes_names[0]))
             check_noted([codes_file])
             codes = read_codes(codes_file)
@@ -93,9 +97,8 @@ class TrainingData:
     def check_checksums(self) -> None:
         """Read both stores, and compare them with their recorded checksums.
 
-        A flipped bit in a store would train a different model under the same name. The check is
-        made each time that a training starts. It takes as long as the disk needs to read the
-        stores, which are then cached in memory.
+        With a flipped bit in a store, another model would be trained under the same name. The check
+        takes as long as the disk needs to read the stores, which are then cached in memory.
 
         Raises:
             UserError: A store differs from its checksum.
@@ -116,9 +119,9 @@ class TrainingData:
         for store in (self.train, self.valid):
             if not len(store):
                 raise UserError(
-                    f"{store.path}: has no pairs; corpus/counts.txt and (after `snakemake "
-                    "prepare`) dataset/counts.txt say which step dropped the pairs; loosen clean, "
-                    "or provide more text"
+                    f"{store.path}: has no pairs; corpus/counts.txt and dataset/counts.txt, which "
+                    "`snakemake prepare` writes, say which step dropped them; widen the limits of "
+                    "clean in the task's file, or provide more text"
                 )
             for side, maximum in positions.items():
                 lengths = store.lengths(side)
@@ -141,15 +144,15 @@ def read_shortlist(
     ``candidates.tsv`` of the alignment.
 
     Raises:
-        UserError: The model selects its vocabulary but ``candidates`` is None, or it does not and
-            ``candidates`` is given, or the vocabulary has BPE tokens, while the alignment has
-            words.
+        UserError: A model with selection has no ``candidates``, a model without selection has some,
+            or a vocabulary to select from has BPE tokens, for which there is no alignment.
     """
     selection = architecture.selection
     if selection is None:
         if candidates is not None:
             raise UserError(
-                f"--candidates {candidates}: this model selects no vocabulary"
+                f"--candidates {candidates}: the model has no vocabulary_selection that would use "
+                "them; leave out the option"
             )
         return None
     if candidates is None:
@@ -160,8 +163,8 @@ def read_shortlist(
         )
     if data.bpe_codes is not None:
         raise UserError(
-            "architecture.vocabulary_selection: needs a vocabulary of words, because the alignment "
-            "is of words; the vocabulary of this task has BPE tokens"
+            "architecture.vocabulary_selection: needs a vocabulary of words, because words are "
+            "aligned; the vocabulary of this task has BPE tokens"
         )
     return Shortlist.from_words(
         read_candidates(candidates),

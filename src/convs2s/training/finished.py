@@ -1,8 +1,8 @@
-"""Finished trainings: write the model file and the records, find and remove unneeded states.
+"""Finished trainings: write the model file and its records, and find and remove their states.
 
-The state of a finished training is still useful. If the workflow runs a finished training again,
-for example because its token stores were rebuilt to the same bytes, the model is only exported
-again from the state. Without the state it would be trained again.
+The state of a finished training is still useful. If the workflow runs the training again, for
+example because its token stores were made again with the same bytes, the model is exported from the
+state. Without the state it would be trained again.
 """
 
 import os
@@ -55,60 +55,60 @@ def export(
     """Write the model file, then the records ``history.jsonl`` and ``training.json`` beside it.
 
     The trainer's network must have the weights to export (``Trainer.result``). The records are
-    written last, so that a record never describes a model file that does not exist.
-    ``finished_states`` needs the record and the model.
+    written last, so that no record describes a model file that does not exist.
     """
     data = trainer.data
     state = trainer.state
     shortlist = trainer.updater.shortlist
     weights = trainer.network.state_dict()
     identity = trainer.folder.identity
-    # There is no ``source_use`` if there is only one validation pair, and no ``shortlist`` if the
-    # model has none.
     summary: dict[str, object] = {
         "seed": job.seed,
-        "epochs": state.epoch - 1,
+        "epochs": state.epoch - 1,  # state.epoch would be the next one
         "updates": state.updates,
         "best_epoch": state.schedule.best_epoch,
         "validation_perplexity": perplexity(validation.loss),
         "stop_reason": state.schedule.stop_reason,
         "parameters": sum(tensor.numel() for tensor in weights.values()),
     }
-    if validation.source_use is not None:
+    if validation.source_use is not None:  # there are at least two validation pairs
         summary["source_use"] = asdict(validation.source_use)
     if shortlist is not None:
         summary["shortlist"] = shortlist_figures(shortlist, data.valid, job.recipe)
-    described = data.description
-    # For the model card. None of these fields depends on how the test sets are scored.
-    origin = described.model_dump(mode="json", include={"pairs", "sources", "stand_in"})
+    dataset = data.description
+    # For the model card. Fields about the scoring of test sets are left out, so that a change of
+    # them does not change the model file.
+    origin = dataset.model_dump(mode="json", include={"pairs", "sources", "stand_in"})
     description = ModelDescription(
-        task=described.task,
-        languages=described.languages.model_dump(),
-        preparation=described.preparation,
+        task=dataset.task,
+        languages=dataset.languages.model_dump(),
+        preparation=dataset.preparation,
         architecture=job.architecture,
         source_types=data.types["source"],
         target_types=data.types["target"],
         bpe_codes=data.bpe_codes,
-        glossaries=list(described.vocabulary.glossaries),
+        glossaries=list(dataset.vocabulary.glossaries),
         splittable=data.splittable,
         dictionary={} if job.dictionary is None else read_dictionary(job.dictionary),
         training={**summary, "identity": identity, **origin},
         shortlist=shortlist,
         truecasers=words_of_truecasers(job, data),
     )
-    save_model(job.output, weights, calibrated(description, weights))
+    with_scales = calibrated(description, weights)  # for decoding in int8
+    save_model(job.output, weights, with_scales)
     history = job.output.with_name("history.jsonl")
     record = job.output.with_name("training.json")
-    forget_checksums([record])
     write_history(history, state.history, {"stop": state.schedule.stop_reason})
     made = {
         **manifest(),
+        # The processors that trained replace the one that exports.
         **_machine_of(state.history, trainer.machine),
         "identity": identity,
         "products": matmul.in_use(),
         "precision": trainer.recipe.precision,
     }
     curve = [epoch.valid_perplexity for epoch in state.history]
+    forget_checksums([record])  # write_history does the same for the history
     write_json(record, {**summary, "curve": curve, "manifest": made})
     note_checksums([history, record], results_of(job.output))
     for path in (job.output, history, record):
@@ -121,10 +121,11 @@ def kept_file(path: Path) -> Path:
 
 
 def _keep(path: Path) -> None:
-    """Keep a file of a finished training under its second name, until the next one has ended.
+    """Keep a file of a finished training under a second name, until the next training has ended.
 
-    Snakemake removes the outputs of a job before it runs it again, for example after a change of
-    maximum_epochs. Without the second name, the model would be lost as soon as training starts.
+    Snakemake removes the outputs of a job before it runs the job again, for example after a change
+    of maximum_epochs. Without the second name, the old model would be lost before there is a new
+    one.
     """
     with atomic_path(kept_file(path)) as second:
         try:
@@ -198,7 +199,7 @@ def finished_states(results: Path) -> dict[Path, int]:
             continue
         identity = recorded_identity(record)
         states = folder / digest_of(identity)
-        # The model must also have this identity: it may be that of another training.
+        # The model beside the record may be that of another training.
         if states.is_dir():
             models = map(describe_model, sorted(folder.parent.glob("*.safetensors")))
             if any(model.training.get("identity") == identity for model in models):
@@ -214,12 +215,12 @@ def remove_state(path: Path) -> None:
     """
     folder = path.parent
     try:
-        # A running training holds this lock.
+        # Hold the lock, which a running training holds.
         with (folder / LOCK).open("a+", encoding="utf-8", errors="replace") as lock:
             take_lock(lock, folder)
             with suppress(FileNotFoundError):  # another process has removed the folder
-                # Remove the last state first. Without it the training starts from the beginning,
-                # so it does not matter which other files a kill leaves behind.
+                # Remove the last state first. Without the last state no other file is read, so it
+                # does not matter which of them a kill leaves behind.
                 (path / "last.safetensors").unlink(missing_ok=True)
                 shutil.rmtree(path)
     except OSError as error:

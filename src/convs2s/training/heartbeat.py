@@ -6,8 +6,8 @@ thread that also runs during validation, compilation and slow reads. The launche
 files. It counts looks instead of measuring time: if the launcher and the workers are suspended
 together, no look is missed.
 
-- A worker that writes no beat is frozen.
-- A worker whose beats go on hangs if it makes no update, unless it waits for other workers or does
+- A worker that writes no beats is frozen.
+- A worker that writes beats but makes no update hangs, unless it waits for other workers or does
   something else that may take long (``Pulse.patience``).
 """
 
@@ -41,7 +41,7 @@ SECONDS_BETWEEN_LOOKS = 5.0
 MOST_MISSED = 24
 
 MOST_MEDIANS = 20
-"""A worker hangs if an update takes this many times as long as the median of those before."""
+"""A worker hangs if an update takes this many times as long as the median of its last updates."""
 
 LEAST_PATIENCE = 300.0
 """An update may always take this many seconds: a file system or a network may be slow."""
@@ -54,8 +54,8 @@ LEAST_PATIENCE_COMPILED = 1200.0
 class Pulse:
     """What a worker's file says: where the worker is in its training."""
 
-    worker: int = 0  # its number, over all machines
-    updates: int = 0  # the number of the update that it makes
+    worker: int = 0  # the worker's number, over all machines
+    updates: int = 0  # the number of the update that it is making
     # Seconds that the update may take. None: any time, as before the first update of an epoch,
     # which may compile the network, during validation and while a state is written.
     patience: float | None = None
@@ -87,19 +87,20 @@ PULSE = Pulse()
 
 
 class Pace:
-    """Measures how long updates take, and so sets the patience of this process's pulse."""
+    """Measures how long updates take, and sets the patience of this process's pulse by that."""
 
     def __init__(self, *, is_compiled: bool) -> None:
         """Start the clock; ``is_compiled`` says whether updates may compile the network."""
         self._least = LEAST_PATIENCE_COMPILED if is_compiled else LEAST_PATIENCE
-        self._read = time.monotonic()
-        self._seconds: deque[float] = deque(maxlen=100)  # of the last updates
+        self._noted = time.monotonic()  # time of the last call of ``note``
+        # Seconds per update, for the last calls.
+        self._seconds: deque[float] = deque(maxlen=100)
 
     def note(self, updates: int) -> None:
         """Note that this many updates were computed since the last call."""
-        before = self._read
-        self._read = time.monotonic()
-        self._seconds.append((self._read - before) / updates)
+        now = time.monotonic()
+        self._seconds.append((now - self._noted) / updates)
+        self._noted = now
         median = statistics.median(self._seconds)
         PULSE.patience = max(self._least, MOST_MEDIANS * median)
 
@@ -108,8 +109,8 @@ class Pace:
 def beating(folder: str | None) -> Iterator[None]:
     """Write this process's pulse into the folder of heartbeats while the block runs.
 
-    An error of the block is written too, unless it is only that another worker was lost.
-    ``folder`` is None if no launcher watches this process; then nothing is written.
+    If the block ends with an error, the error is written too, unless it says only that another
+    worker was lost. If ``folder`` is None, no launcher watches this process: nothing is written.
     """
     if folder is None:
         yield
@@ -120,8 +121,8 @@ def beating(folder: str | None) -> Iterator[None]:
         wait_for_lock(stream)
 
         def beat() -> None:
-            # In one call, so that the launcher never reads a part of a line. A rest of a longer
-            # line may follow, and is not read.
+            # Write in one call, so that the launcher never reads a part of a line. It reads one
+            # line only: the end of a longer line from before may follow.
             line = json.dumps(asdict(PULSE)) + "\n"
             os.pwrite(stream.fileno(), line.encode(), 0)
 
@@ -136,15 +137,15 @@ def beating(folder: str | None) -> Iterator[None]:
 
 
 def _pulse(path: Path) -> Pulse:
-    """Return what a worker's file says; a worker that has not begun says nothing."""
+    """Return what a worker's file says, or an empty pulse if nothing has been written yet."""
     line = path.read_text("utf-8").partition("\n")[0]
     return Pulse(**json.loads(line)) if line else Pulse()
 
 
 def last_words(folder: Path) -> str | None:
-    """Return the error that a worker of this machine has ended with, and its number, or None.
+    """Return the error that a worker of this machine ended with, and the worker's number, or None.
 
-    Workers that ended only because another one did have no words.
+    A worker that ended only because another one had ended leaves no words.
     """
     pulses = map(_pulse, folder.iterdir())
     spoken = [pulse for pulse in pulses if pulse.words is not None]
@@ -161,9 +162,8 @@ class _Watched:
     beat: int = 0  # time of its last beat, in ns
     missed: int = 0  # looks since then
     pulse: Pulse = field(default_factory=Pulse)
-    stuck: int = (
-        0  # looks at which it was in the same update, without waiting for others
-    )
+    # Looks in a row at which it was in the same update, without waiting for others.
+    stuck: int = 0
 
     def look(self, path: Path) -> None:
         """Look once at the worker's file."""
@@ -171,13 +171,16 @@ class _Watched:
         self.missed = self.missed + 1 if beat == self.beat else 0
         self.beat = beat
         pulse = _pulse(path)
-        is_stuck = pulse.updates == self.pulse.updates and not pulse.is_waiting
-        self.stuck = self.stuck + 1 if is_stuck and pulse.patience is not None else 0
+        may_take_long = pulse.is_waiting or pulse.patience is None
+        if may_take_long or pulse.updates != self.pulse.updates:
+            self.stuck = 0
+        else:
+            self.stuck += 1
         self.pulse = pulse
 
     @property
     def hangs(self) -> bool:
-        """Whether its update takes longer than it may."""
+        """Whether the worker's update takes longer than it may."""
         patience = self.pulse.patience
         return patience is not None and self.stuck * SECONDS_BETWEEN_LOOKS >= patience
 
@@ -187,8 +190,8 @@ def ending_stuck_workers(folder: Path) -> Iterator[None]:
     """Watch the folder of heartbeats while the block runs; kill workers that freeze or hang."""
     watched: dict[Path, _Watched] = {}
     killed: set[Path] = set()
-    # Workers that wait on their GPU for another worker seem to hang, too, but have begun a later
-    # update than this one.
+    # The earliest update in which a worker has hung. Workers whose GPUs wait for this worker seem
+    # to hang, too, but have begun a later update. They are not killed.
     earliest = sys.maxsize
 
     def look() -> None:
@@ -196,9 +199,10 @@ def ending_stuck_workers(folder: Path) -> Iterator[None]:
         nonlocal earliest
         for path in set(folder.iterdir()) - killed:
             watched.setdefault(path, _Watched()).look(path)
-        reasons = {}
         hanging = {path: one for path, one in watched.items() if one.hangs}
-        earliest = min([earliest, *(one.pulse.updates for one in hanging.values())])
+        for one in hanging.values():
+            earliest = min(earliest, one.pulse.updates)
+        reasons = {}
         for path, one in hanging.items():
             if one.pulse.updates == earliest:
                 seconds = SECONDS_BETWEEN_LOOKS * one.stuck

@@ -19,19 +19,21 @@ IGNORED_BELOW = 1.2
 LARGEST_LOSS = 700.0
 """Largest loss in nats per token whose perplexity is computed; exp(710) overflows a float."""
 
-
 LOWEST_BLEU = 5.0
-"""BLEU below this says little of a model: chance matches move it from one epoch to the next."""
+"""BLEU below this says little about a model: chance matches change it from epoch to epoch."""
 
 EpochCriterion = tuple[float, float]
-"""Two numbers by which epochs are compared, the first one first. Lower ones are better."""
+"""Two numbers by which epochs are compared: the second decides if the first is equal.
+
+Lower is better.
+"""
 
 
 def epoch_criterion(loss: float, bleu: float | None) -> EpochCriterion:
     """Return the criterion of an epoch: minus its BLEU, then its validation loss.
 
-    So of equal scores, the loss decides. A BLEU below ``LOWEST_BLEU`` counts as 0, and so does that
-    of a training without ``best_by`` (None), whose epochs are compared by the loss alone.
+    A BLEU below ``LOWEST_BLEU`` counts as 0. Without ``best_by``, ``bleu`` is None, which counts as
+    0 as well. The loss then decides alone.
     """
     if bleu is None or bleu < LOWEST_BLEU:
         bleu = 0.0
@@ -68,7 +70,7 @@ class Progress:
     phase: Phase = "starting"
     written: float = 0.0  # time of writing, in seconds since 1970
     state: str = ""  # name of the folder of states, which is beside this file
-    # Reason of the phases stopped, failed and finished; else None.
+    # Why the training has stopped, failed or finished; None before.
     why: str | None = None
     epoch: int = 0  # number of the running epoch, from 1; 0 before the first
     # Epochs of the whole training; None if validation decides.
@@ -82,7 +84,7 @@ class Progress:
     gradient: float | None = None  # norm of the last update's gradient before clipping
     # Validation perplexity after the last finished epoch.
     perplexity: float | None = None
-    # Best epoch by the recipe's best_by; 0 before the first epoch has ended.
+    # The best epoch so far; 0 before the first epoch has ended.
     best_epoch: int = 0
     tokens_per_second: int | None = None  # target tokens per second
     seconds_of_epoch: float | None = None  # seconds until the end of the epoch

@@ -46,9 +46,9 @@ class TrainingJob:
     truecasers: Sequence[Path] | None = None
     label: str = ""  # beginning of each line of the log, such as ``TASK/MODEL/seed1``
     quiet: bool = False  # whether to log only to the file beside the states
-    # The file of the model to start from, if it is another one than the recipe's ``start`` names.
+    # The model file to start from, in place of the one that the recipe's ``start`` names, or None.
     start: Path | None = None
-    # A folder or URL where the states are also copied, or None.
+    # A folder or URL to which the states are also copied, or None.
     states: str | None = None
 
     def start_file(self, start: Start) -> Path:
@@ -59,7 +59,9 @@ class TrainingJob:
         """
         path = self.start or Path(start.model)
         if not path.is_file():
-            raise UserError(f"{path}: no such file, but training.start starts from it")
+            raise UserError(
+                f"{path}: no such file, but the training starts from it (training.start)"
+            )
         return path
 
 
@@ -154,7 +156,7 @@ def is_longer(before: Mapping[str, object], after: Mapping[str, object]) -> bool
     if list(changed) != ["training.maximum_epochs"]:
         return False
     old, new = changed["training.maximum_epochs"]
-    if not isinstance(old, float):
+    if not isinstance(old, float):  # there is no maximum to raise
         return False
     is_larger = new is None or (isinstance(new, float) and new > old)
     kind = flatten(after)["training.schedule.kind"]

@@ -18,10 +18,10 @@ SHORTEST_MARGIN = 0.5  # minutes
 
 
 def margin(time_limit: float) -> float:
-    """Return how many minutes before a time limit, in minutes, the training stops to save.
+    """Return how many minutes before the end of a time limit a training stops to save its state.
 
-    It is a tenth of the time limit, but at least ``SHORTEST_MARGIN`` and at most
-    ``LONGEST_MARGIN``, and never more than half of the time limit.
+    The limit is in minutes, too. The result is a tenth of the limit, but at least
+    ``SHORTEST_MARGIN``, at most ``LONGEST_MARGIN``, and never more than half of the limit.
     """
     tenth = max(SHORTEST_MARGIN, 0.1 * time_limit)
     return min(tenth, LONGEST_MARGIN, 0.5 * time_limit)
@@ -48,9 +48,10 @@ class Interruption:
 
         Args:
             time_limit: time limit of the job in minutes, counted from now on; None: no limit.
-            launcher: ID of the process that started this worker; the training stops if it ends.
-            end: when the scheduler will kill the job, in seconds since 1970, if it says so. It
-                replaces ``time_limit``, because the job may have started a while ago.
+            launcher: ID of the process that started this worker; the training stops if that
+                process ends.
+            end: when the scheduler will kill the job, in seconds since 1970; None: unknown. It
+                replaces ``time_limit``, because the job may have started long before this process.
         """
         self.launcher = launcher
         self._signal: str | None = None

@@ -1,8 +1,9 @@
-"""Start the workers of a training: hold GPUs, and run torchrun on each machine, by srun if several.
+"""Start the workers of a training: hold GPUs, and run torchrun, on several nodes through srun.
 
 The same command runs in several roles:
 
-- On one machine, it holds GPUs, and trains itself or, for several workers, runs torchrun.
+- On one machine, it holds GPUs. A single worker trains in the same process. For several workers it
+  runs torchrun.
 - In a Slurm job of several nodes, the first process opens a TCP store, for which the system chooses
   the port, and starts the command on each node with srun. CONVS2S_MEETING has the address of the
   store. On each node, the command runs torchrun, whose agents find each other through the store.
@@ -49,10 +50,10 @@ MEETING = "CONVS2S_MEETING"
 """Environment variable: HOST:PORT of the TCP store through which a job's nodes find each other."""
 
 JOIN_SECONDS = 600.0
-"""How long the first node to be ready waits for the others, if the time limit leaves so much."""
+"""How long nodes wait for each other at the start, or less if the job has less time left."""
 
 LEAST_JOIN_SECONDS = 60.0
-"""The least that it waits, whatever is left."""
+"""Nodes wait for each other at least this long, even if the job has less time left."""
 
 SHUTDOWN_SECONDS = 120
 """How long workers may take to write a state after a signal; then they are killed."""
@@ -64,7 +65,7 @@ def launch(
     workers: int,
     command: Sequence[str],
 ) -> None:
-    """Train with ``workers`` workers on each of ``nodes`` nodes, in whatever role this process has.
+    """Train with ``workers`` workers on each of ``nodes`` nodes, or do this process's part of it.
 
     Each worker has a GPU of its own, unless the device is the CPU. A single worker trains in this
     process. More workers, and other nodes of this Slurm job, are started with ``command``: the
@@ -143,14 +144,13 @@ def granted_workers() -> int:
 def check_grant(workers: int) -> None:
     """Check that a scheduler has granted enough GPUs on this node: one for each worker.
 
-    If it has granted more, as to a job that gets a whole node, print a message. The additional GPUs
-    are not used, because the job has only the memory and the CPUs that it asked for.
+    If it has granted more, such as to a job that gets a whole node, print a message. The additional
+    GPUs are not used, because the job has only the memory and the CPUs that it asked for.
 
     Raises:
         UserError: Fewer GPUs were granted than there are workers.
     """
-    # NAME=0,1, in which ``gpu_names`` finds as many GPUs as in 0,1.
-    grant = gpus_granted()
+    grant = gpus_granted()  # NAME=0,1; ``gpu_names`` counts as many GPUs as in 0,1
     granted = len(gpu_names(grant))
     if grant and granted < workers:
         raise UserError(
@@ -188,11 +188,11 @@ def torchrun_options(
 ) -> list[str]:
     """Return the options of torchrun: the number of workers, their rendezvous, and signals.
 
-    ``seconds`` are left to this job; nodes wait for each other no longer.
-
     ``store`` is a folder if all workers are on this machine: they find each other through files
     there, because torchrun's own store would listen on the network. Otherwise it is the HOST:PORT
     of the store that the job's first process has opened.
+
+    ``seconds`` is the time that this job has left. Nodes wait no longer than that for each other.
     """
     if isinstance(store, Path):
         endpoint = str(store / "torchrun")
@@ -219,15 +219,16 @@ def torchrun_options(
 def numa_options(workers: int) -> list[str]:
     """Return the option of torchrun that keeps each worker on the CPUs next to its GPU.
 
-    The list is empty if torchrun has no such option (torch before 2.9), if it lacks the program
-    that it needs for it, or if this job has no CPU next to one of the GPUs: torchrun would fail.
+    The list is empty if torchrun has no such option (torch before 2.9). It is also empty if
+    torchrun would fail, because the program numactl is missing or because this job has no CPU next
+    to one of the GPUs.
     """
     option = "--numa-binding"
     if option not in run.get_args_parser().format_help():
         return []
-    can_bind = shutil.which("numactl") is not None
-    for gpu in range(workers):
-        can_bind = can_bind and has_cpus_nearby(gpu)
+    if shutil.which("numactl") is None:
+        return []
+    can_bind = all(map(has_cpus_nearby, range(workers)))
     return [f"{option}=node"] if can_bind else []
 
 
@@ -238,11 +239,12 @@ def torchrun(
 ) -> None:
     """Run torchrun in this process: start the workers of this machine and wait for them.
 
-    ``heartbeats`` is the folder of their heartbeats, with the error that one has ended with.
+    ``heartbeats`` is the folder of the workers' heartbeats. A worker that fails writes its error
+    there.
 
     Raises:
         UnfinishedError: The workers stopped early, or this process received a signal.
-        UserError: A worker failed. Unless a signal killed it, it has printed the reason.
+        UserError: A worker failed. Unless it was killed by a signal, it has printed the reason.
     """
     # The workers report their error in one line, so silence torchrun's own reports. One of its
     # loggers has a level of its own.
@@ -261,8 +263,8 @@ def torchrun(
         for worker, code in codes.items():
             if code < 0:
                 raise UserError(
-                    f"worker {worker} was ended by {signal.Signals(-code).name}, and the others "
-                    "with it; the last state is intact: run the same command again"
+                    f"worker {worker} was killed by {signal.Signals(-code).name}, so the others "
+                    "were stopped; the last state is intact: run the same command again"
                 ) from None
         words = last_words(heartbeats) or "the workers ended with the error above"
         raise UserError(words) from None
@@ -283,16 +285,15 @@ def run_nodes(nodes: int, command: Sequence[str]) -> None:
         UnfinishedError: Training stopped early, or a signal came before the nodes were started.
         UserError: This process is not in a Slurm job, srun is missing, or a node failed.
     """
-    problem = ""
     if "SLURM_JOB_ID" not in os.environ:
-        problem = "this is not a Slurm job; use a cluster profile (docs/cluster.md)"
-    elif shutil.which("srun") is None:
-        problem = (
-            "srun is missing, as in a container; train without one (docs/container.md)"
-        )
-    if problem:
         raise UserError(
-            f"{nodes} nodes are asked for, but {problem}, or set nodes to 1"
+            f"{nodes} nodes are asked for, but this is not a Slurm job; use a cluster profile "
+            "(docs/cluster.md), or set nodes to 1"
+        )
+    if shutil.which("srun") is None:
+        raise UserError(
+            f"{nodes} nodes are asked for, but srun is missing, as in a container; train without a "
+            "container (docs/container.md), or set nodes to 1"
         )
     store = TCPStore(socket.gethostname(), 0, is_master=True)
     srun = [

@@ -56,7 +56,8 @@ class MicroBatch:
         """Return the first and the second half of the rows as two micro-batches.
 
         Each half keeps the length of the longest pair as its padded length, so ``size`` is an upper
-        bound for the half without that pair. Of an odd number of rows, the first half has one more.
+        bound for the half without that pair. If the number of rows is odd, the first half has one
+        row more.
         """
         longest = self.size // len(self.rows)
         halves = []
@@ -134,8 +135,8 @@ class LossInputs:
 
     source: Tensor  # (B, m), padded on the right
     previous: Tensor  # (B, n), the decoder's input
-    # (N,), the indices into the flattened target (B * n) that are not padding. None: all B * n; the
-    # loss then ignores those that are.
+    # (N,), the indices into the flattened target (B * n) that are not padding. None: all B * n
+    # indices; the loss then ignores padding.
     positions: Tensor | None
     target: Tensor  # (N,), the target tokens at these positions
     lengths: Tensor  # (B,), tokens of each source; stays on the CPU
@@ -155,7 +156,10 @@ class LossInputs:
         return replace(self, **moved)
 
     def read(self, other: "LossInputs") -> None:
-        """Copy other inputs of the same shapes into these tensors, except ``lengths``."""
+        """Copy other inputs of the same shapes into these tensors, except ``lengths``.
+
+        ``positions`` and ``types`` are None in both.
+        """
         self.source.copy_(other.source, non_blocking=True)
         self.previous.copy_(other.previous, non_blocking=True)
         self.target.copy_(other.target, non_blocking=True)

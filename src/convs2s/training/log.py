@@ -12,8 +12,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-# Name of the kept log, which has all tries, in the folder of the states.
-LOG_NAME = "train.log"
+LOG_NAME = "train.log"  # Name of the kept log, in the folder of the states
 
 
 @dataclass
@@ -84,8 +83,9 @@ def keep(message: str) -> None:
 
 def duration(seconds: float) -> str:
     """Return a duration in words: ``40 s``, ``12 min``, ``3 h 20 min`` or ``2 d 4 h``."""
-    if seconds < 60:
-        return f"{math.ceil(seconds)} s"
+    whole_seconds = math.ceil(seconds)
+    if whole_seconds < 60:
+        return f"{whole_seconds} s"
     minutes = round(seconds / 60)
     if minutes < 60:
         return f"{minutes} min"

@@ -1,8 +1,8 @@
-"""Go on from a training that differs only in a smaller maximum of epochs, in place of epoch 1.
+"""Go on from the last state of a shorter training: the same one with a smaller maximum of epochs.
 
-Such a training has another identity, and so another folder of states beside this one's. As both
-begin with the same updates (``identity.is_longer``), its last state is also a state of this
-training, which then ends with the same bytes as from the start.
+The shorter training has another identity, and so a folder of states of its own. Both trainings
+begin with the same updates (``identity.is_longer``). So the last state of the shorter one is also a
+state of the longer one, which then ends with the same bytes as a training from the start.
 """
 
 from collections.abc import Mapping
@@ -29,8 +29,8 @@ _File = tuple[str, Mapping[str, "Tensor"], Mapping[str, object]]
 def take_over(folder: StateFolder, recipe: Recipe) -> Path | None:
     """Write the state of the shorter training that got furthest into the folder of this training.
 
-    Do nothing if the folder has a state already. The last state is written last: after a kill
-    before that, the next try does the same again.
+    Do nothing if the folder has a last state already. The last state is written last, so that after
+    a kill the next try takes over all files again.
 
     Args:
         folder: the folder of this training, which is locked.
@@ -68,12 +68,13 @@ def take_over(folder: StateFolder, recipe: Recipe) -> Path | None:
 
 
 def _states(folder: StateFolder, recipe: Recipe) -> tuple[TrainerState, list[_File]]:
-    """Return the state of a shorter training as one of ``recipe``, and the files to write.
+    """Return the state of a shorter training as a state by ``recipe``, and the files to write.
 
     The files are the weights that the model may be made from, and the last state.
 
     Raises:
-        UserError: A file is missing, damaged or of another epoch, or the tensors were dropped.
+        UserError: A file is missing, damaged or of another epoch, or the tensors that the training
+            needs to go on were dropped.
     """
     tensors, fields = folder.read(folder.last, "cpu")
     with failures_of_file(str(folder.last), "not a state of a training"):
@@ -89,7 +90,8 @@ def _states(folder: StateFolder, recipe: Recipe) -> tuple[TrainerState, list[_Fi
         epochs[folder.best] = state.schedule.best_epoch
     files: list[_File] = []
     for path, epoch in epochs.items():
-        files.append((path.name, *folder.read(path, "cpu", epoch)))
+        weights, description = folder.read(path, "cpu", epoch)
+        files.append((path.name, weights, description))
     files.append((folder.last.name, tensors, asdict(state)))
     return state, files
 
@@ -97,14 +99,14 @@ def _states(folder: StateFolder, recipe: Recipe) -> tuple[TrainerState, list[_Fi
 def drop_shorter(folder: StateFolder) -> None:
     """Drop the tensors of the last states of shorter trainings that have ended.
 
-    Call this when the training of ``folder`` has ended, from which longer ones go on now. The
-    models of the shorter ones can still be exported again.
+    Call this when the training of ``folder`` has ended: longer trainings now go on from its state.
+    The models of the shorter trainings can still be exported again.
     """
     for other in folder.shorter():
         try:
             tensors, fields = other.read(other.last, "cpu")
         except UserError as error:
-            log(f"not removed: {error}")
+            log(f"a state of a shorter training is not removed: {error}")
             continue
         has_ended = fields.get("validation") is not None
         if tensors and has_ended:

@@ -1,9 +1,9 @@
 """Choose the network interface by which workers on several machines reach each other.
 
-Gloo, by default, uses the interface of the address that a machine's own name has. On Debian,
-/etc/hosts gives the machine's own name the address 127.0.1.1, which no other machine can reach. So
-each worker chooses the interface from which the first machine is reached. The first machine itself
-cannot see which one that is, so the others tell it by which address they know it.
+By default, gloo uses the interface whose address the machine's own name resolves to. On Debian,
+/etc/hosts gives this name the address 127.0.1.1, which no other machine can reach. So each worker
+chooses the interface from which it reaches the first machine. The first machine cannot find out
+which of its own interfaces the others reach, so they tell it the address that they use.
 """
 
 import fcntl
@@ -26,18 +26,18 @@ _SIOCGIFADDR = 0x8915  # netdevice(7): ask for the address of an interface
 def choose_interface(store: Store) -> None:
     """Set those variables of ``NAMES`` that are not set, unless all workers are on one machine.
 
-    MASTER_ADDR names the first machine. If it has no IPv4 address, nothing is set. Every worker
-    must call this, with a store that all of them share, and waits for the others.
+    MASTER_ADDR names the first machine. If no worker finds an IPv4 address for it, nothing is set.
+    Every worker must call this with a store that all of them share; it waits for the others.
 
     Raises:
-        RuntimeError: A worker did not come within the timeout of the store.
+        RuntimeError: A worker did not call this within the timeout of the store.
     """
     try:
         address = socket.gethostbyname(os.environ["MASTER_ADDR"])
     except OSError:
         address = ""
     store.set(_KNOWN + os.environ["RANK"], address)
-    reachable = []  # addresses by which workers on other machines know the first one
+    reachable = []  # addresses by which workers on other machines reach the first one
     for worker in range(int(os.environ["WORLD_SIZE"])):
         known = store.get(f"{_KNOWN}{worker}").decode()
         if known and not ipaddress.ip_address(known).is_loopback:
@@ -45,7 +45,7 @@ def choose_interface(store: Store) -> None:
     if not reachable:
         return
     if address not in reachable:
-        # This is the first machine, or one that knows it only by IPv6.
+        # This is the first machine, or one that knows only an IPv6 address of it.
         address = reachable[0]
     interface = interface_of(local_address(address))
     if interface is not None:
@@ -54,7 +54,7 @@ def choose_interface(store: Store) -> None:
 
 
 def local_address(address: str) -> str:
-    """Return the address of this machine from which it would send to ``address``."""
+    """Return the address from which this machine sends to ``address``."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as datagrams:
         datagrams.connect((address, 9))  # any port: this sends nothing
         found: str = datagrams.getsockname()[0]
@@ -62,7 +62,7 @@ def local_address(address: str) -> str:
 
 
 def interface_of(address: str) -> str | None:
-    """Return the name of the interface that has an IPv4 address, or None. On Linux alone."""
+    """Return the name of the interface that has an IPv4 address, or None. Works only on Linux."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as datagrams:
         for _, name in socket.if_nameindex():
             request = struct.pack("256s", name.encode())

@@ -1,4 +1,4 @@
-"""Show the progress of a training: a bar or log lines, and files. It never affects the model.
+"""Show the progress of a training: a bar or log lines, and files. This never affects the model.
 
 ``EpochProgress`` shows a bar on a terminal, and otherwise logs a line from time to time. ``Watch``
 writes ``progress.json``, ``history.jsonl`` and TensorBoard's events. The package ``tensorboard`` is
@@ -28,8 +28,8 @@ from convs2s.training.log import duration, label, log, on_terminal
 from convs2s.training.schedule import TrainerState
 from convs2s.training.state_folder import ProgressFile
 
-QUIET_SECONDS = 60.0  # between two lines in a log
-MOVING_SECONDS = 0.2  # between two changes of the bar on a terminal
+LINE_SECONDS = 60.0  # Seconds between two lines in a log
+BAR_SECONDS = 0.2  # Seconds between two changes of the bar on a terminal
 
 EVENTS = "tensorboard"
 """Name of the folder of TensorBoard's event files, in the folder of a training's states."""
@@ -70,15 +70,14 @@ class Watch:
                     "run `pip install 'convs2s[tensorboard]'`, or set training.tensorboard to false"
                 ) from None
             is_within_an_epoch = state.batch > 0
-            # Within an epoch, keep the events at the state's own number of updates. At the end of
-            # an epoch, hide them too: the figures of the epoch are written again below.
-            first = state.updates + int(is_within_an_epoch)
+            # A try that was killed may have written events of later updates. TensorBoard hides
+            # events from purge_step on. Within an epoch, the events at the state's own number of
+            # updates stay. At the end of an epoch they are hidden, too, and written again.
+            purge_step = state.updates + int(is_within_an_epoch)
             with writing(self.events):
-                # A try that was killed may have written events of later updates. TensorBoard hides
-                # events from purge_step on.
-                self._writer = SummaryWriter(str(self.events), purge_step=first)
-            # The training may have been killed after the state at the end of an epoch was saved,
-            # but before the events of this epoch were written. Write them now.
+                self._writer = SummaryWriter(str(self.events), purge_step=purge_step)
+            # They may be missing: a try may have been killed after it had saved the state at the
+            # end of an epoch, but before it wrote the events of the epoch.
             if state.history and not is_within_an_epoch:
                 self._add_epoch(state.history[-1])
         self._write_epochs(state)
@@ -99,7 +98,7 @@ class Watch:
     ) -> None:
         """Add scalars, named ``GROUP/NAME``, at the step ``updates`` to TensorBoard's events.
 
-        Do nothing if no events are written. Ignore errors of writing.
+        Do nothing if no events are written.
         """
         if self._writer is not None:
             with suppress(OSError):  # a full disk must not end the training
@@ -136,8 +135,8 @@ def write_history(
 ) -> None:
     """Write the whole ``history.jsonl``: a row for each epoch, then the rows ``end``.
 
-    ``end`` is ``{"stop": REASON}`` for a training that has ended. The file is written under another
-    name and renamed, not appended to: a kill never leaves a part of a row.
+    ``end`` is ``{"stop": REASON}`` if the training has ended. Rows are not appended to the file: it
+    is written under another name and renamed, so that a kill never leaves a part of a row.
     """
     forget_checksums([path])
     rows = [*map(without_absent, epochs), *end]
@@ -148,7 +147,7 @@ def write_history(
 class EpochProgress:
     """Shows the progress of one epoch, by a bar on a terminal or by lines in a log.
 
-    Speeds and times are those of this try, without updates that earlier tries have made. The caller
+    Speeds and times are those of this try, without the updates that earlier tries made. The caller
     closes ``bar`` at the end of the epoch.
     """
 
@@ -177,7 +176,7 @@ class EpochProgress:
             unit="update",
             leave=False,
             disable=self.watch.silent or not self._terminal,
-            mininterval=MOVING_SECONDS,
+            mininterval=BAR_SECONDS,
         )
         self.watch.progress.update(
             phase="training",
@@ -193,7 +192,7 @@ class EpochProgress:
 
     def _is_line_due(self) -> bool:
         """Return whether it is time for a line, or on a terminal for a change of the bar."""
-        seconds = MOVING_SECONDS if self._terminal else QUIET_SECONDS
+        seconds = BAR_SECONDS if self._terminal else LINE_SECONDS
         return time.monotonic() - self._last_line >= seconds
 
     def advance(self, gradient: float) -> None:
@@ -209,7 +208,7 @@ class EpochProgress:
         seconds_of_update = elapsed / (state.batch - self._batch_before)
         seconds_of_epoch = seconds_of_update * (self.batches - state.batch)
         left = f"left: {duration(seconds_of_epoch)} of the epoch"
-        seconds = None  # left of the training
+        seconds = None  # seconds until the end of the training; None: unknown
         if self.epochs is not None:
             later_updates = max(0.0, self.epochs - state.epoch) * self.full_batches
             seconds = seconds_of_epoch + seconds_of_update * later_updates

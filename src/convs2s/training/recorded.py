@@ -1,16 +1,16 @@
-"""Replay the gradients of micro-batches whose shapes come again, each as one CUDA graph.
+"""Compute the gradients of micro-batches by CUDA graphs, one for each shape that comes again.
 
 For a micro-batch of a few thousand tokens, the CPU needs longer to launch the operations one by one
 than the GPU needs to compute them. A CUDA graph launches all of them at once, on the same memory
 and with the same shapes (``convs2s.models.recorded_ensemble``). Therefore:
 
-- Rows and lengths are filled up to a few sizes. What fills them counts for nothing.
-- The first micro-batch of a shape runs without being recorded: libraries allocate their workspaces,
-  and torch.compile compiles. The second one is recorded.
+- Rows and lengths are padded to a few sizes. The loss ignores this padding.
+- The first micro-batch of a shape is not recorded, because libraries allocate their workspaces and
+  torch.compile compiles while it runs. The second one is recorded, and later ones replay that.
 - The gradients are added to memory that stays the same (``Gradients``). Their sum over the workers,
   clipping, and the optimizer's step are not recorded.
-- Before a replay, torch writes the seed to where the recorded dropout reads it. So masks do not
-  depend on what was recorded, and a resumed training has the same ones.
+- Before a replay, torch writes the seed to where the recorded dropout reads it. So the masks do not
+  depend on what was recorded, and a resumed training has the same masks.
 
 Shapes: B pairs, m source length, n target length.
 """
@@ -32,30 +32,30 @@ RECORDS_NOTHING = "CONVS2S_UNRECORDED"
 """Environment variable: if it is set, a training records nothing, and is slower on a GPU."""
 
 MOST_SHAPES = 64
-"""Maximum number of shapes that are known; the one that has not come for the longest is forgotten.
+"""Maximum number of known shapes; the one that was not used for the longest time is forgotten.
 
-Of shares of 256 pairs for eight workers, with the lengths of news, 45 shapes cover 95% and 88 cover
-99%; of whole batches, 32 and 60.
+With batches of 256 pairs of news, 45 shapes cover 95% of the shares of eight workers, and 88 shapes
+cover 99%. For a single worker they are 32 and 60.
 """
 
 AddGradient = Callable[[LossInputs, int | Tensor], Tensor]
-"""Adds the gradient of a loss, divided by a number, to the parameters'; returns the loss."""
+"""Adds the gradient of a loss / divisor to the parameters' gradients; returns the loss."""
 
 
 def fill_up(batch: Batch) -> Batch:
-    """Return a batch with empty sentences, at most a quarter more, as its last rows.
+    """Return a batch with empty sentences added as its last rows, at most a quarter more rows.
 
-    Of 2^k rows or more, their number is a multiple of 2^(k - 2). An empty sentence is ``</s>``
-    followed by padding, and its target is padding alone.
+    From 2^k rows on, the new number of rows is a multiple of 2^(k - 2). An empty sentence is
+    ``</s>`` followed by padding, and its target is padding alone.
     """
     rows = len(batch.source)
-    step = max(1, 1 << (rows.bit_length() - 3)) if rows > 3 else 1
-    missing = ((0, -rows % step), (0, 0))
+    step = 1 << max(0, rows.bit_length() - 3)
+    added = -rows % step  # from ``rows`` to the next multiple of ``step``
 
     def filled(tokens: Indices, first: int) -> Indices:
-        more = np.pad(tokens, missing, constant_values=PADDING)
-        more[rows:, 0] = first
-        return more
+        longer = np.pad(tokens, ((0, added), (0, 0)), constant_values=PADDING)
+        longer[rows:, 0] = first
+        return longer
 
     return Batch(
         filled(batch.source, END),
@@ -75,16 +75,16 @@ class _Recorded:
 
 
 class RecordedGradient:
-    """Adds gradients of micro-batches, by a recording if there is one of their shape."""
+    """Adds gradients of micro-batches, by a recording if their shape has come before."""
 
     def __init__(self, device: str, recording: Callable[[], Recording]) -> None:
-        """Take ``recording``, which makes an empty recording.
+        """Start without recordings; ``recording`` makes an empty one.
 
         All recordings may share their memory.
         """
         self._device = device
-        self._recording = recording
-        # The recording of each shape, None if it has come once; the last one has come last.
+        self._new_recording = recording
+        # Shape -> its recording, or None if it has come only once; the last key has come last.
         self._known: dict[tuple[int, ...], _Recorded | None] = {}
 
     def replays(self, inputs: LossInputs) -> bool:
@@ -101,19 +101,20 @@ class RecordedGradient:
         """
         shape = _shape(inputs)
         if shape not in self._known:
-            while len(self._known) >= MOST_SHAPES:
-                del self._known[next(iter(self._known))]
+            if len(self._known) == MOST_SHAPES:
+                oldest = next(iter(self._known))
+                del self._known[oldest]
             self._known[shape] = None
             return add_gradient(inputs, divisor)
         recorded = self._known.pop(shape)
         if recorded is None:
             kept = inputs.to(self._device)
             dividing = torch.full((), divisor, device=self._device)
-            recording = self._recording()
+            recording = self._new_recording()
             try:
                 loss = recording.record(partial(add_gradient, kept, dividing))
             except RuntimeError as error:
-                # The message is of CUDA, and does not say what can be done.
+                # The message comes from CUDA, and does not say what the user can do.
                 error.add_note(
                     "The gradient of a micro-batch could not be recorded. With "
                     f"{RECORDS_NOTHING}=1 in the environment, a training records nothing."

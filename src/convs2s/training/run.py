@@ -47,8 +47,8 @@ from convs2s.training.workers import Workers, is_worker, joined, worker_count
 def train(job: TrainingJob) -> None:
     """Train, or resume a training from its last state, and write the model file and its records.
 
-    The model of a finished training is exported again from its state, without training. If torchrun
-    started this process, it trains together with the other workers.
+    If the training has finished already, its model is only exported again from the state. If
+    torchrun started this process, it trains together with the other workers.
 
     Raises:
         UnfinishedError: Training stopped early, because of the time limit or a signal.
@@ -75,7 +75,7 @@ def _train(job: TrainingJob) -> None:
     if device == "cpu":
         keep_freed_memory()
     torch.set_num_threads(job.threads)
-    # Otherwise torch.compile starts a process for each CPU of the machine, up to 32.
+    # Without a limit, torch.compile starts a process for each CPU of the machine, up to 32.
     os.environ.setdefault("TORCHINDUCTOR_COMPILE_THREADS", str(job.threads))
     data = TrainingData.read(job.folder)
     network = initial_network(job, data)
@@ -95,7 +95,7 @@ def _train(job: TrainingJob) -> None:
             for other, line in folder.differences().items():
                 if other != loaded:
                     log(f"{line}: not loaded")
-        # Wait until the first worker has the lock, the checked checksums and the state.
+        # Wait until the first worker has the lock, has checked the stores and has the last state.
         workers.wait()
         updater = Updater(
             network,
@@ -116,9 +116,10 @@ def _train(job: TrainingJob) -> None:
         # The network was built in the CPU's memory. If it is on a GPU now, that memory is free.
         return_freed_memory()
         if workers.is_first:
+            # Snakemake may have removed the model of an earlier training.
             kept = kept_file(job.output)
-            is_replaced = not job.output.exists() and not trainer.is_complete
-            if is_replaced and kept.exists():
+            is_removed = kept.exists() and not job.output.exists()
+            if is_removed and not trainer.is_complete:
                 log(
                     f"the model of the last training stays in {kept} until this one ends"
                 )
@@ -182,9 +183,10 @@ def choose_arithmetic(
 ) -> Recipe:
     """Choose the kernel for matrix products in this process, and the precision if it is ``auto``.
 
-    They round differently. So the first worker chooses when the training starts, and writes its
-    choice to ``kernels.json`` in the folder of states; all workers and a resumed training use the
-    same. There is a choice of kernels only for fp32 on a CPU. Every worker must call this function.
+    Kernels and precisions round differently. So the first worker chooses when the training starts,
+    and writes its choice to ``kernels.json`` in the folder of states. All workers, and a training
+    that is resumed, use this choice. There are several kernels only for fp32 on a CPU. Every worker
+    must call this function.
 
     Returns:
         The recipe with the chosen precision.
@@ -197,13 +199,16 @@ def choose_arithmetic(
     is_auto = precision == "auto"
     precisions = ["fp32", "bf16"] if is_auto else [precision]
     choices = list(product(matmul.kernels(), precisions))
-    number = 0  # without a choice, the first kernel
+    number = 0  # number of the choice, which the first worker tells the others
     is_on_cpu = torch.device(device).type == "cpu"
-    if workers.is_first and (is_auto or (is_on_cpu and precision == "fp32")):
-        records = [
-            {"products": kernel, "precision": name} if is_auto else {"products": kernel}
-            for kernel, name in choices
-        ]
+    has_choice = is_auto or (is_on_cpu and precision == "fp32")
+    if has_choice and workers.is_first:
+        records = []
+        for kernel, name in choices:
+            record: dict[str, str] = {"products": kernel}
+            if is_auto:
+                record["precision"] = name
+            records.append(record)
         if not folder.kernels.is_file():
             kernel = _new_kernel(job, network) if is_on_cpu else "blas"
             chosen = faster_precision(network, device) if is_auto else precision
@@ -212,7 +217,7 @@ def choose_arithmetic(
         if recorded not in records:
             raise UserError(
                 f"{folder.kernels}: says {recorded}, which this machine does not have; remove the "
-                "file to resume with another kernel, which rounds differently"
+                "file to resume with another choice, which rounds differently"
             )
         number = records.index(recorded)
     kernel, chosen = choices[workers.from_first(number)]
@@ -226,7 +231,7 @@ def choose_arithmetic(
 def faster_precision(network: Network, device: str) -> str:
     """Return ``bf16`` if it is faster for training a network on this device, else ``fp32``.
 
-    On a GPU that has bf16 it always is. On a CPU it is measured once (`is_bf16_faster`).
+    On a GPU that has bf16, bf16 is always faster. On a CPU both are measured (`is_bf16_faster`).
     """
     try:
         if torch.device(device).type == "cuda":
@@ -234,13 +239,13 @@ def faster_precision(network: Network, device: str) -> str:
         else:
             is_faster = is_bf16_faster(products_of(network))
     except UserError as error:
-        log(f"{error}; the precision is fp32, unmeasured")
+        log(f"{error}; the precision is fp32, without a measurement")
         is_faster = False
     return "bf16" if is_faster else "fp32"
 
 
 def _new_kernel(job: TrainingJob, network: Network) -> Kernel:
-    """Return the kernel for a new training: the one that the job names; for ``auto``, the fastest.
+    """Return the kernel that the job names, or for ``auto`` the fastest one of this machine.
 
     Raises:
         UserError: This machine does not have the kernel that the job names.
@@ -250,7 +255,7 @@ def _new_kernel(job: TrainingJob, network: Network) -> Kernel:
         try:
             return fastest_kernel(products_of(network))
         except UserError as error:
-            log(f"{error}; products are computed by blas, unmeasured")
+            log(f"{error}; products are computed by blas, without a measurement")
             return "blas"
     if job.products not in kernels:
         raise UserError(
@@ -269,8 +274,8 @@ def watch_of(
     watch = Watch(folder.progress, silent=not workers.is_first)
     if workers.is_first and job.recipe.tensorboard:
         watch.events = folder.path / EVENTS
-    # If the output folder has the result of an earlier training, its history is left as it is until
-    # this training ends and replaces the whole result.
+    # The result of an earlier training stays as it is, with its history, until this training ends
+    # and replaces the whole result.
     is_replacing = job.output.with_name("training.json").exists()
     if workers.is_first and not is_replacing:
         watch.history = job.output.with_name("history.jsonl")

@@ -4,8 +4,8 @@ A schedule has one of three kinds:
 
 - ``plateau`` (paper, section 4.2): the rate is constant until validation stops improving. From then
   on it is divided after every epoch.
-- ``step`` (Sutskever et al. 2014, section 3.4: every half epoch after the fifth): the rate is
-  divided at fixed times.
+- ``step``: the rate is divided at fixed times (Sutskever et al. 2014, section 3.4: every half epoch
+  after the fifth epoch).
 - ``cosine``: the rate rises linearly during the warm-up, then falls to 0 at the end.
 """
 
@@ -28,9 +28,9 @@ from convs2s.training.history import (
 BLEU_PATIENCE = 3
 """Epochs in a row without progress after which the rate of a plateau falls, with ``best_by: bleu``.
 
-An epoch makes progress if its BLEU or its loss is better than ever before. BLEU of a few hundred
-pairs varies from epoch to epoch, and may stay low for long while the loss falls. Without
-``best_by`` the rate falls after the first epoch without progress, as in the paper.
+An epoch makes progress if its BLEU or its loss is better than ever before. The BLEU of a few
+hundred pairs varies from epoch to epoch, and may stay low for a long time while the loss falls.
+Without ``best_by`` the rate falls after the first epoch without progress, as in the paper.
 """
 
 
@@ -92,9 +92,11 @@ class Schedule:
             is_best = epoch_criterion(loss, bleu) < best
         lowest = self.lowest_loss
         is_lowest = lowest is not None and loss < lowest
-        stale = 0 if is_best or is_lowest else self.stale + 1
-        lowest = loss if lowest is None else min(lowest, loss)
-        after = replace(self, stale=stale, lowest_loss=lowest)
+        has_progress = is_best or is_lowest
+        stale = 0 if has_progress else self.stale + 1
+        after = replace(self, stale=stale)
+        if lowest is None or is_lowest:
+            after = replace(after, lowest_loss=loss)
         if is_best:
             after = replace(after, best_loss=loss, best_bleu=bleu, best_epoch=epoch)
         patience = 1 if recipe.best_by is None else BLEU_PATIENCE
@@ -113,8 +115,8 @@ class Schedule:
     def last_epoch(self, epoch: int, recipe: Recipe) -> float | None:
         """Return the number of epochs of the whole training; ``epoch`` is the running one.
 
-        While the rate of a plateau is constant, validation decides when it falls. Only the maximum
-        of the recipe is known then, if there is one; otherwise the result is None.
+        As long as the rate of a plateau is constant, validation decides when it falls. Until then
+        the result is the maximum of the recipe, or None if there is no maximum.
         """
         maximum = recipe.maximum_epochs
         if self._may_go_on(recipe):
@@ -127,9 +129,10 @@ class Schedule:
         return epoch if maximum is None else min(epoch, maximum)
 
     def _may_go_on(self, recipe: Recipe) -> bool:
-        """Return whether a low learning rate cannot end the training yet.
+        """Return whether the training goes on whatever its learning rate is.
 
-        A cosine ends only at the maximum of epochs, and the rate of a plateau is still constant.
+        A cosine ends only at the maximum of epochs. The rate of a plateau ends the training only
+        after it has begun to fall.
         """
         kind = recipe.schedule.kind
         return kind == "cosine" or (kind == "plateau" and not self.annealing)
@@ -155,7 +158,7 @@ class Schedule:
 
 
 class Moment(NamedTuple):
-    """The number of an update, and its learning rate."""
+    """The place of an update in the training, and its learning rate."""
 
     epoch: int  # number of the epoch, from 1
     batch: int  # number of the update in the epoch, from 0
@@ -190,13 +193,13 @@ class TrainerState:
     def with_maximum_of(self, recipe: Recipe) -> "TrainerState":
         """Return the state that a training by ``recipe`` has after the same updates.
 
-        The recipe is that of this training, but for a larger maximum of epochs
+        The recipe is that of this training with a larger maximum of epochs
         (``identity.is_longer``).
         """
         if self.schedule.stop_reason is None:
             return self
         schedule = self.schedule.with_maximum_of(self.epoch - 1, recipe)
-        # If it goes on, the model to export is not known yet.
+        # If the training goes on, the model to export is not known yet.
         validation = None if schedule.stop_reason is None else self.validation
         return replace(self, schedule=schedule, validation=validation)
 
@@ -211,8 +214,8 @@ class TrainerState:
 
         ``batches`` is the number of updates of a full epoch.
         """
-        # Use the learning rate in the middle of the update. So a warm-up does not start with a rate
-        # of 0, and a division applies from the update that is nearest to its time.
+        # Use the learning rate at the middle of the update. So a warm-up does not start with a rate
+        # of 0, and a division applies from the update on that is nearest to its time.
         progress = self.epoch - 1 + (self.batch + 0.5) / batches
         self.learning_rate = self.schedule.learning_rate_at(progress, recipe)
         moment = Moment(self.epoch, self.batch, self.learning_rate)
@@ -291,7 +294,7 @@ def set_learning_rate(
       the same (as in fairseq-lua).
     """
     (group,) = optimizer.param_groups
-    # A cosine ends with a rate of 0. The velocity cannot be divided by it.
+    # A cosine ends with a rate of 0, by which the velocity cannot be divided.
     is_changed = learning_rate not in (0.0, group["lr"])
     if is_changed and velocity == "keep":
         states = optimizer.state.values()

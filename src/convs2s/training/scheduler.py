@@ -1,8 +1,7 @@
-"""The scheduler's job that this process is in: what is known of it, and how it is requeued.
+"""The scheduler's job that this process is in: what is known about it, and how it is requeued.
 
 The Slurm job of a long training is requeued if the training stops early, for example at its time
-limit. The job keeps its number. So Snakemake goes on waiting for it, and does not count a failed
-attempt.
+limit. The job keeps its number, so Snakemake goes on waiting for it and counts no failed attempt.
 
 The rules import this module each time that Snakemake starts, so it imports no library.
 """
@@ -55,9 +54,9 @@ _END_SECONDS = 300.0  # how long Slurm may take to end a job that it has requeue
 
 
 def begin_run() -> None:
-    """Set the variable CONVS2S_RUN, which tells jobs the run of the workflow that they belong to.
+    """Set the variable CONVS2S_RUN, which tells jobs to which run of the workflow they belong.
 
-    A process inside of such a job keeps the variable, and so the run, of its job.
+    A process inside of such a job keeps the variable of its job, and so belongs to the same run.
     """
     process = f"{os.uname().nodename}:{os.getpid()}:{time.time_ns()}"
     os.environ.setdefault(RUN, f"{os.environ.get(SCHEDULERS['Slurm'], '')}@{process}")
@@ -89,13 +88,12 @@ def own_slurm_job() -> str | None:
 def queueing_again() -> Iterator[None]:
     """Requeue this Slurm job if the block raises an UnfinishedError.
 
-    Slurm then kills this process, so the block's error is printed first. If there is nothing to
-    requeue, the block's error is raised: this process is not in a Slurm job of its own, scontrol is
-    missing, or the job is not in the state RUNNING, because it was cancelled or, after a
-    preemption, requeued.
+    Slurm then kills this process, so the error of the block is printed first. The error is raised
+    instead if this process is not in a Slurm job of its own, if scontrol is missing, or if the job
+    is not in the state RUNNING: it was cancelled, or was preempted and requeued already.
 
     Raises:
-        UnfinishedError: There is nothing to requeue, Slurm refuses, or it does not end the job.
+        UnfinishedError: The job is not requeued, or Slurm has requeued the job but does not end it.
     """
     try:
         yield

@@ -9,7 +9,6 @@ from convs2s.config.identity import recipe_identity
 from convs2s.config.model import Recipe
 from convs2s.download.download import download_file
 from convs2s.errors import UserError
-from convs2s.files.checksums import sha256
 from convs2s.model_file import ModelDescription, load_model
 from convs2s.models.network import Network
 from convs2s.text.bpe import merges_of
@@ -17,19 +16,25 @@ from convs2s.text.truecase import read_truecaser
 from convs2s.training.data import TrainingData
 from convs2s.training.identity import TrainingJob, changes, data_identity
 
-_WITHOUT_WEIGHTS = {"dropout", "gradient_scaling", "initialization"}
-"""Keys of an architecture that change neither the weights nor what a trained network computes."""
+_ARCHITECTURE_MAY_DIFFER = {"dropout", "gradient_scaling", "initialization"}
+"""Keys of an architecture that may differ from those of the model.
 
-_MAY_DIFFER = (
+They affect neither the shapes of the weights nor what a trained network computes.
+"""
+
+_RECIPE_MAY_DIFFER = (
     "training.learning_rate",
     "training.schedule.",
     "training.maximum_epochs",
 )
 """Beginnings of the keys of a recipe that may differ when a training continues from a model."""
 
-_MOST_SHOWN = 3  # number of differing keys that a message shows
+_MOST_SHOWN = 3  # Maximum number of differing keys that a message shows
 
-_ADVICE = "take the model's by `vocabulary_of` in the task's file"
+_ADVICE = (
+    "to take the vocabularies and BPE codes from the model, set `vocabulary_of` in the task's file "
+    "(docs/fine_tuning.md)"
+)
 """Advice for a task whose vocabulary or BPE codes differ from those of the model."""
 
 
@@ -40,18 +45,18 @@ def fetched_start(
 ) -> Path | None:
     """Download the model of ``training.start`` if it is a URL; return the path of the file.
 
-    Return None if the training starts from no model or from a file. The model is downloaded once,
-    into a file beside ``output`` whose name is derived from the URL, where workers and later tries
-    find it.
+    Return None if the training starts from no model or from a local file. The model is downloaded
+    once, into a file beside ``output`` whose name is derived from the URL. Workers and later tries
+    find the file there, and only check it.
 
     Args:
         recipe: the recipe of the training.
         output: the model file that the training writes.
-        downloads: URL -> the known size and checksums of a file. If those of this URL are unknown,
-            later downloads must have the checksum of the first one.
+        downloads: URL -> the known size and checksums of a file. If no checksum of the model is
+            known, the checksum of its first download is recorded, and later ones must have it.
 
     Raises:
-        UserError: The model cannot be downloaded, or the file differs from its checksum.
+        UserError: No file with the right checksum can be downloaded.
     """
     if recipe.start is None or not parse_file_reference(recipe.start.model).is_url:
         return None
@@ -59,10 +64,7 @@ def fetched_start(
     known = known_download(url, downloads) or Download(url=url)
     digest = hashlib.sha256(url.encode()).hexdigest()[:8]
     path = output.with_name(f"start.{digest}.safetensors")
-    is_downloaded = path.is_file() and known.sha256 in (None, sha256(path))
-    if not is_downloaded:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        download_file(url, path, sha256=known.sha256, md5=known.md5, size=known.bytes)
+    download_file(url, path, sha256=known.sha256, md5=known.md5, size=known.bytes)
     return path
 
 
@@ -73,7 +75,8 @@ def begin(
 ) -> int:
     """Load the weights of ``training.start``, if any, into the network; return the first epoch.
 
-    The first epoch is 1, unless the training continues that of the model (``as: continue``).
+    The first epoch is 1, unless this training continues the training of the model
+    (``as: continue``).
 
     Raises:
         UserError: The model does not fit the task or the recipe. The message says what differs.
@@ -111,30 +114,35 @@ def _difference(
     languages = description.languages  # of the task
     source = model.languages["source"]
     target = model.languages["target"]
-    is_reverse = source == languages.target and target == languages.source
-    if is_reverse and source != target:
-        return f"it translates from {source} to {target}, the task in reverse"
+    is_reverse = (languages.source, languages.target) == (target, source)
+    if source != target and is_reverse:
+        return f"it translates from {source} to {target}, but the task is from {target} to {source}"
     if model.bpe_codes != data.bpe_codes:
         return f"{_codes('it', model.bpe_codes)}, {_codes('the task', data.bpe_codes)}; {_ADVICE}"
-    glossaries = list(description.vocabulary.glossaries)
-    if model.glossaries != glossaries or model.splittable != data.splittable:
-        return "its vocabulary was made with another threshold or with other glossaries"
+    if model.glossaries != list(description.vocabulary.glossaries):
+        return "its vocabulary.glossaries differ"
     its_types = {"source": model.source_types, "target": model.target_types}
     for side, types in its_types.items():
         if types != data.types[side]:
             difference = _first_difference(types, data.types[side])
             return f"its {side} vocabulary differs: {difference}; {_ADVICE}"
+    # Splittable tokens are types of the source vocabulary, so another vocabulary is reported above.
+    if model.splittable != data.splittable:
+        return (
+            "its BPE splits other rare tokens of the source than that of the task, because "
+            "vocabulary.threshold or the counts of the tokens differ"
+        )
     if model.truecasers != words_of_truecasers(job, data):
-        return "its truecaser differs"
-    its = model.architecture.model_dump(mode="json", exclude=_WITHOUT_WEIGHTS)
-    ours = job.architecture.model_dump(mode="json", exclude=_WITHOUT_WEIGHTS)
+        return "its truecaser, which is learned from the training text, differs"
+    its = model.architecture.model_dump(mode="json", exclude=_ARCHITECTURE_MAY_DIFFER)
+    ours = job.architecture.model_dump(mode="json", exclude=_ARCHITECTURE_MAY_DIFFER)
     if changed := changes(its, ours):
         return f"its architecture differs ({_shown(changed)})"
     return None
 
 
 def _first_difference(its: Sequence[str], ours: Sequence[str]) -> str:
-    """Return how the model's vocabulary ``its``, which is not equal, differs from the task's."""
+    """Return the first difference between the model's types and the task's, which differ."""
     if len(its) != len(ours):
         return f"it has {len(its):,} types, the task {len(ours):,}"
     index = 0
@@ -153,7 +161,7 @@ def words_of_truecasers(job: TrainingJob, data: TrainingData) -> dict[str, list[
 
 
 def _codes(owner: str, codes: str | None) -> str:
-    """Return a description of the BPE codes of ``owner``, such as "the task reads whole words"."""
+    """Return a description of the BPE codes of ``owner``, such as "it reads whole words"."""
     if codes is None:
         return f"{owner} reads whole words"
     digest = hashlib.sha256(codes.encode()).hexdigest()[:8]
@@ -174,30 +182,34 @@ def _epochs_made(
     model: ModelDescription,
     path: Path,
 ) -> int:
-    """Return the number of the epoch whose weights a model has.
+    """Return the number of the epoch after which a model has its weights.
 
-    A training that continues that of the model goes on with the next epoch.
+    A training that continues the training of the model starts with the next epoch.
 
     Raises:
-        UserError: The model was trained on other data or by another recipe, or no epoch is left.
+        UserError: The model was trained on other data or by another recipe, its file does not say
+            how it was trained, or no epoch is left.
     """
     identity = model.training.get("identity")
     if not isinstance(identity, Mapping):
         raise UserError(
-            f"{path}: does not say how it was trained (imported models never do); start from it by "
-            "`as: initialise`"
+            f"{path}: does not say how the model was trained (the file of an imported model never "
+            "does), so its training cannot be continued; use `as: initialise`"
         )
     ours = recipe_identity(job.architecture, job.recipe)
     ours["data"] = data_identity(job, data.checksums)
+    # The identity of the model also has parts that may differ, such as the seed.
     its = {part: identity[part] for part in ours if part in identity}
-    # Everything except for these keys must be unchanged.
-    changed = [line for line in changes(its, ours) if not line.startswith(_MAY_DIFFER)]
+    changed = []
+    for line in changes(its, ours):
+        if not line.startswith(_RECIPE_MAY_DIFFER):
+            changed.append(line)
     if changed:
         raise UserError(
-            f"{path}: its training cannot continue with other data or another recipe: "
-            f"{_shown(changed)}; use the same, or start from the model by `as: initialise`"
+            f"{path}: its training cannot be continued with other data or another recipe: "
+            f"{_shown(changed)}; use the same data and recipe, or `as: initialise`"
         )
-    # A mean of weights includes the last epoch. Otherwise the model is that of the best epoch.
+    # The weights of a model are those of the best epoch, or a mean over epochs up to the last one.
     newest = "best_epoch" if job.recipe.average is None else "epochs"
     epochs = int(str(model.training[newest]))
     if job.recipe.maximum_epochs is not None and epochs >= job.recipe.maximum_epochs:

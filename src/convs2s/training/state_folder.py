@@ -86,10 +86,10 @@ class ProgressFile:
         changes["written"] = time.time()
         self._progress = replace(self._progress, **changes)  # type: ignore[arg-type]
         self._written = time.monotonic()
-        # Only the owner of the folder's lock writes here. It replaces what a killed one has left.
+        # Only the owner of the folder's lock writes here. A file of a killed owner is overwritten.
         partial = self.path.with_name(f".{PROGRESS}.partial")
         try:
-            # Without fsync: the file is soon out of date anyway.
+            # Write without fsync, because the file is soon out of date.
             partial.write_text(
                 json.dumps(asdict(self._progress), sort_keys=True), "utf-8"
             )
@@ -144,8 +144,9 @@ class StateFolder:
         - nothing after the block has ended without one.
 
         The next owner of the lock logs what it finds there. While the block runs, the log is also
-        kept in the parent folder, and the progress file is written. States are fetched from the
-        other place first, if they are copied. The block counts as one try (``tries.counted``).
+        kept in the parent folder, and the progress file is written. If states are copied to another
+        place, missing ones are first fetched from there. The block counts as one try
+        (``tries.counted``).
 
         Raises:
             UserError: Another process trains here, another try would fail again, nothing can be
@@ -250,8 +251,8 @@ class StateFolder:
         try:
             files, root = fsspec.core.url_to_fs(place)
             found = files.find(root) if files.exists(root) else []
-            # Copy the last state last. If this process is killed before, the next try fetches all
-            # files again.
+            # Copy the last state last. If this process is killed before that, the next try fetches
+            # all files again.
             for path in sorted(found, key=lambda path: path.endswith(self.last.name)):
                 with atomic_path(self.path / Path(path).name) as partial:
                     files.get_file(path, str(partial))
@@ -281,7 +282,7 @@ class StateFolder:
         """Return the folders of trainings from whose states this one may go on (``is_longer``)."""
         found = []
         for path in self._identities():
-            # `differences` reports a damaged file.
+            # A damaged file is skipped here; `differences` reports it.
             with suppress(UserError), failures_of_file(str(path), "no identity"):
                 identity = json.loads(path.read_bytes())
                 if is_longer(identity, self.identity):
@@ -334,5 +335,5 @@ def take_lock(
 def _rewrite(lock: TextIO, line: str) -> None:
     """Replace the content of the lock file by a line."""
     os.ftruncate(lock.fileno(), 0)
-    # Not through the buffer of the stream: on a full disk it would fail again when it is closed.
+    # Do not write through the buffer of the stream: on a full disk, closing it would fail again.
     os.write(lock.fileno(), f"{line}\n".encode())

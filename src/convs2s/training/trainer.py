@@ -53,7 +53,7 @@ from convs2s.training.workers import Notices
 MEMORY_UPDATES = 100
 """After this many updates, freed memory is returned to the system.
 
-It makes the training half a percent slower.
+Returning it makes the training half a percent slower.
 """
 
 
@@ -85,8 +85,8 @@ class Trainer:
             folder: the folder of this training's states.
             stop: says after each update whether to stop the training.
             watch: writes progress, history and TensorBoard's events.
-            first_epoch: number of the first epoch, more than 1 if the training continues that of an
-                existing model. Ignored if there is a state.
+            first_epoch: number of the first epoch, more than 1 if the training continues the
+                training of an existing model. Ignored if there is a state.
 
         Raises:
             UserError: The last state cannot be read, or the parameters differ between workers.
@@ -106,7 +106,7 @@ class Trainer:
             threads=torch.get_num_threads(),
             processor=processor(),
         )
-        # On a CPU, the figures of an update are there when it ends.
+        # On a CPU, the figures of an update are available when the update ends.
         device_type = torch.device(updater.device).type
         self.reads_at_once = device_type == "cpu"
         if device_type == "cuda":
@@ -124,8 +124,8 @@ class Trainer:
     def run(self) -> None:
         """Train until the schedule has a reason to stop.
 
-        The best weights, or those of the last epochs if the recipe averages them, are then in the
-        folder of states. Read them with ``result``.
+        The folder of states then has the weights of the best epoch, or those of the last epochs if
+        the recipe averages them. Read them with ``result``.
 
         Raises:
             LastingError: Training diverged.
@@ -150,8 +150,8 @@ class Trainer:
         last_epoch = state.schedule.last_epoch(state.epoch, self.recipe)
         progress = EpochProgress(state, last_epoch, end, len(batches), self.watch)
         seconds_before = state.seconds  # spent on this epoch by earlier tries
-        # If no update is left, an earlier try made them all and was stopped before the end of
-        # validation. The epoch's record then keeps naming the machine of that try.
+        # If no update is left, an earlier try has made all updates and was stopped before the end
+        # of validation. The record of the epoch then names the machine of that try.
         if state.batch < end:
             state.machine = self.machine
         started = time.monotonic()
@@ -180,12 +180,13 @@ class Trainer:
                 # all of them read before the first worker saves, even if its clock alone says that
                 # a save is due.
                 fitting = self.updater.fitting or math.inf
-                told = notices.exchange(
+                # The largest number of any worker. ``fitting`` is negated for the smallest one.
+                largest = notices.exchange(
                     [reason is not None, has_to_read, -fitting], waits=is_last
                 )
-                stops = told[0] > 0
-                reads = told[1] > 0 or is_last
-                self._limit_micro_batches(-told[2])
+                stops = largest[0] > 0
+                reads = largest[1] > 0 or is_last
+                self._limit_micro_batches(-largest[2])
                 if stops or reads or self.reads_at_once:
                     reports = self.updater.read(unread)
                     unread.clear()
@@ -201,7 +202,7 @@ class Trainer:
         PULSE.patience = None
 
     def _end_of_epoch(self, batches: int) -> int:
-        """Return the number of updates of the running epoch; ``batches`` are those of a full one.
+        """Return the number of updates of the running epoch; a full epoch has ``batches``.
 
         If maximum_epochs is not a whole number, the last epoch is cut short.
         """
@@ -212,8 +213,8 @@ class Trainer:
     def _start_update(self, loaded: LoadedUpdate, batches: int) -> StartedUpdate:
         """Count an update, and start it; ``batches`` is the number of updates of a full epoch.
 
-        On a CPU, if another worker was lost, the first worker saves its state as of the update
-        before: no parameter has changed since. On a GPU, later work may have begun.
+        On a CPU, if another worker was lost, the first worker saves the state after the previous
+        update: no parameter has changed since. On a GPU, later work may have begun.
 
         Raises:
             LostWorkerError: Another worker has ended.
@@ -233,7 +234,7 @@ class Trainer:
     def _limit_micro_batches(self, tokens: float) -> None:
         """Limit the padded tokens of later micro-batches to what fits into the workers' memory.
 
-        Infinitely many tokens are no limit.
+        If ``tokens`` is infinite, there is no limit.
         """
         if tokens < math.inf:
             self.updater.limit = int(tokens)
@@ -255,7 +256,7 @@ class Trainer:
         finite.
         """
         state = self.state
-        first = state.updates - len(reports) + 1
+        first = state.updates - len(reports) + 1  # number of the first reported update
         for number, report in enumerate(reports, start=first):
             if not math.isfinite(report.loss) or not math.isfinite(report.norm):
                 self._diverged(
@@ -273,7 +274,7 @@ class Trainer:
         state = self.state
         epoch = state.epoch
         loss = self.updater.validate(self.valid)
-        # This also holds if the loss is not a number.
+        # The condition is also true if the loss is nan.
         if not loss < LARGEST_LOSS:
             self._diverged(f"with validation loss {loss:g}")
         full_loss = None
@@ -315,9 +316,10 @@ class Trainer:
         )
 
     def _diverged(self, how: str) -> NoReturn:
-        """End the training without a save: ``how`` it diverged, such as "at update 7: loss nan".
+        """End the training without saving its state, because it diverged.
 
-        The last state was saved before, so all of its losses are finite.
+        ``how`` continues the message, such as "at update 7: loss nan". The last state was saved
+        before, so all of its losses are finite.
         """
         message = (
             f"training diverged in epoch {self.state.epoch} {how}; lower the learning rate or "
@@ -399,15 +401,15 @@ class Trainer:
         sources = permuted_sources(self.valid)
         if sources is None:
             return None
-        # A shortlist is made from the source, so the shortlist of another source would lack tokens
-        # of the target. Compare losses over all types instead.
+        # A shortlist is made from the source, so the shortlist of a permuted source would lack
+        # tokens of the target. Compare losses over all types instead.
         if self.updater.shortlist is not None:
             loss = self.updater.validate(self.valid, full=True)
         permuted = self.updater.validate(self.valid, full=True, sources=sources)
         return SourceUse(
             perplexity=round(perplexity(loss), 4),
             permuted_perplexity=round(perplexity(permuted), 4),
-            ratio=round(perplexity(permuted - loss), 4),
+            ratio=round(perplexity(permuted - loss), 4),  # e^permuted / e^loss
         )
 
     def _save(self) -> None:
@@ -427,8 +429,8 @@ class Trainer:
         """Write the parameters as the best weights, if the epoch that has just ended is the best.
 
         Call this after the last state was written, which has the same parameters. If the training
-        is killed in between, resuming calls this again. In the other order, a kill could leave the
-        best weights of an epoch that is in no state, and that will be trained again.
+        is killed in between, resuming calls this again. In the other order, a kill could leave best
+        weights of an epoch that no state has, and that will be trained again.
         """
         best = self.state.schedule.best_epoch  # 0 before the first epoch has ended
         is_best = best > 0 and best == self.state.epoch - 1
@@ -453,13 +455,14 @@ class Trainer:
             self.is_without_tensors = not tensors
             if self.state.schedule.stop_reason is not None:
                 self.is_complete = self.state.validation is not None
-                # The model was exported. Only its weights are needed to export it again.
+                # Only the weights of the model are needed to export it again.
                 if self.is_complete or not tensors:
                     return
             optimizer = self.updater.optimizer
             parameters = dict(self.network.named_parameters())
             network_state = {}
             for name, tensor in tensors.items():
+                # network.PARAMETER or optimizer.KEY.PARAMETER, as in ``_save``
                 part, rest = name.split(".", 1)
                 if part == "network":
                     network_state[rest] = tensor
@@ -469,14 +472,14 @@ class Trainer:
                     # would keep the file on the disk even after a new state has replaced it.
                     optimizer.state[parameters[parameter]][key] = tensor.clone()
             self.network.load_state_dict(network_state)
-            # The velocity belongs to the learning rate of the last update (``set_learning_rate``).
+            # ``set_learning_rate`` rescales the velocity from the rate of the last update.
             (group,) = optimizer.param_groups
             group["lr"] = self.state.learning_rate
         self._keep_best()
         self._restore_limit()
 
     def _restore_limit(self) -> None:
-        """Limit micro-batches as before, unless the GPU is another one than before."""
+        """Limit micro-batches as the state says, unless this machine has another GPU."""
         before = self.state.machine or {}
         if before.get("gpu") != self.machine.get("gpu"):
             self.state.micro_batch_tokens = None

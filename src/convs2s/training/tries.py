@@ -20,8 +20,9 @@ from convs2s.files.text import write_json
 from convs2s.pipeline.living import RUN
 from convs2s.training.log import LOG_NAME
 
-# Tries in a row without a saved state after which no other try is made.
-MOST_FRUITLESS = 3
+MOST_FRUITLESS = (
+    3  # Tries in a row without a saved state after which no other try is made
+)
 
 NOTE = "tries.json"  # Name of the note, beside the states of one training
 
@@ -37,7 +38,7 @@ class _Note:
     saved: int | None
     # For each try: when it began, its process, and the line that it ended with.
     tries: list[str]
-    # Whether the last try has failed in a way that a new try would repeat.
+    # Whether the last try failed in a way that a new try would repeat.
     is_lasting: bool = False
 
 
@@ -77,8 +78,8 @@ def counted(state: Path, owner: str) -> Iterator[None]:
         note.tries[-1] = f"{began}: {line_of(error)}"
         note.is_lasting = isinstance(error, LastingError)
         if note.is_lasting:
-            # A new try would resume from the present state and fail again, even if this try has
-            # saved that state. With its time, the note also counts for the next try.
+            # A new try would resume from the present state and fail again, even if this try saved
+            # that state. With the time of that state, the note is valid for the next try.
             note.saved = _time_of(state)
         # An error of writing must not hide this error.
         with suppress(OSError, UserError):
@@ -98,7 +99,7 @@ def _check(note: _Note, path: Path) -> None:
     """Check that another try may succeed; ``path`` is the file of the note.
 
     Raises:
-        UserError: The last try would be repeated, or too many tries in a row saved no state.
+        UserError: Another try would fail as the last one, or too many in a row saved no state.
     """
     if note.is_lasting:
         reason = f"the last try of this run would only be repeated ({note.tries[-1]})"

@@ -38,7 +38,7 @@ from convs2s.training.schedule import Moment, build_optimizer, set_learning_rate
 from convs2s.training.workers import ALONE, Gradients, Workers
 
 OUT_OF_MEMORY = ("can't allocate memory", "CUBLAS_STATUS_ALLOC_FAILED")
-"""Texts of out-of-memory errors that are plain RuntimeErrors: torch's on a CPU, and cuBLAS's."""
+"""Texts of the RuntimeErrors that mean "out of memory": torch's on a CPU, and cuBLAS's."""
 
 GPU_OPTIONS = {
     "combo_kernels": True,
@@ -96,8 +96,8 @@ class Updater:
         """Move the network to ``device``, build its optimizer, and compile it if so configured.
 
         ``seed`` is the seed of the dropout masks and of the data order. ``recording`` makes empty
-        recordings for the gradients; None: a GPU's, if the network is recordable and there is no
-        shortlist, whose size differs from update to update.
+        recordings for the gradients. If it is None, a GPU records them, unless the network is not
+        recordable or there is a shortlist, whose size differs from update to update.
         """
         self.network = network.to(device)
         self.recipe = recipe
@@ -118,11 +118,11 @@ class Updater:
         self._gradients = Gradients(
             list(network.parameters()), workers, in_place=is_recorded
         )
-        # The most padded tokens of a micro-batch, or None: the same for all workers.
+        # The most padded tokens of a micro-batch, the same for all workers; None: no limit.
         self.limit = recipe.batch.micro_batch_tokens
         if is_on_gpu and self.limit is not None:
             self.limit = workers.least(tokens_at_a_time(self.limit, device))
-        # The most that fit into this worker's memory; None if it has not run out.
+        # The most padded tokens that fit into this worker's memory; None if it has not run out.
         self.fitting: int | None = None
         is_compiled_for_gpu = recipe.compile and is_on_gpu
         # Sentences are padded to a multiple of this many tokens.
@@ -184,24 +184,25 @@ class Updater:
             if self._recorded is None:
                 inputs = self._inputs(batch, types)
             else:
-                inputs = self._inputs(fill_up(batch), types, chooses=False)
+                inputs = self._inputs(fill_up(batch), types, skips_padding=False)
             loaded.append((micro_batch, inputs))
         return loaded
 
     def _inputs(
-        self, batch: Batch, types: Types | None, *, chooses: bool = True
+        self, batch: Batch, types: Types | None, *, skips_padding: bool = True
     ) -> LossInputs:
         """Return the inputs of the loss of a batch.
 
         With ``types``, the softmax is over these types only, and a target token outside of them
-        counts as ``<unk>``. With None, the softmax is over the whole vocabulary. If the loss does
-        not choose the positions without padding, the shapes depend on those of the batch alone.
+        counts as ``<unk>``. With None, the softmax is over the whole vocabulary. Unless
+        ``skips_padding``, the target keeps its padding, so that the shapes of all inputs depend
+        only on the shape of the batch.
         """
         tokens = batch.target if types is None else places_of(types, batch.target)
         tokens = tokens.reshape(-1)
         positions = None
-        if chooses:
-            # Computed here on the CPU: on a GPU, finding them would wait for the device.
+        if skips_padding:
+            # Find the positions here, on the CPU. On a GPU this would wait for the device.
             real = np.flatnonzero(tokens != PADDING)
             positions = self._tensor(real)
             tokens = tokens[real]
@@ -228,7 +229,7 @@ class Updater:
             UserError: A single pair does not fit into memory.
         """
         self.network.train()
-        if loaded.limit != self.limit:  # which was lowered since
+        if loaded.limit != self.limit:  # the limit was lowered after loading
             loaded = self.load(loaded.store, loaded.rows)
         divisor = (
             loaded.tokens if self.recipe.normalize == "tokens" else len(loaded.rows)
@@ -264,10 +265,9 @@ class Updater:
         The gradient is summed over all micro-batches of all workers, and is left in the
         parameters. The returned loss is a float64 scalar on the device.
 
-        If a micro-batch does not fit into memory, this worker halves it and starts again: the
-        failed backward pass may have added a part of its gradient. The other workers wait for the
-        sum meanwhile. A different number of micro-batches changes only the dropout masks and the
-        rounding.
+        If a micro-batch does not fit into memory, this worker halves it and starts again, because
+        the failed backward pass may have added a part of its gradient. Meanwhile the other workers
+        wait for the sum. Halving changes only the dropout masks and the rounding.
         """
         pending = list(loaded.micro_batches)
         self._gradients.clear()
@@ -304,7 +304,7 @@ class Updater:
     ) -> list[tuple[MicroBatch, LossInputs]]:
         """Return the loaded halves of a micro-batch that did not fit into memory.
 
-        Their size is the most that fits from now on.
+        Their size becomes the limit for later micro-batches (``fitting``).
 
         Raises:
             UserError: The micro-batch is a single pair.
@@ -323,7 +323,7 @@ class Updater:
             f"out of memory in epoch {moment.epoch}, batch {moment.batch + 1}, worker "
             f"{self.workers.rank}: a micro-batch of {len(micro_batch.rows)} pairs and "
             f"{micro_batch.size} padded tokens is halved, and later ones have at most "
-            f"{self.fitting} (to avoid this, set batch.micro_batch_tokens to that)"
+            f"{self.fitting} (to avoid this, set batch.micro_batch_tokens to {self.fitting})"
         )
         return self._read(loaded.store, halves, loaded.types)
 
@@ -340,8 +340,8 @@ class Updater:
         except (RuntimeError, MemoryError) as error:
             if not is_out_of_memory(error):
                 raise
-        # The error refers to frames, and so to their tensors. Python has dropped it only here,
-        # after the except block, so only now can their memory be freed.
+        # The error referred to frames, and so to their tensors. Python drops the error at the end
+        # of the except block, so their memory can be freed only here.
         if self._recorded is not None:
             self._recorded.clear()
         if torch.cuda.is_available():
@@ -417,8 +417,8 @@ class Updater:
             types = None if shortlist is None else shortlist.types(batch.source)
             losses[index] = self._loss(self._inputs(batch, types), 0.0)
         # Every other worker has 0 for this worker's batches, so the sum over the workers is exact.
-        # The losses are then added in the order of the batches. So the result has the same bytes
-        # for any number of workers. From Python 3.12 on, ``sum`` would round differently.
+        # The losses are then added in the order of the batches, so that the result has the same
+        # bytes for any number of workers. From Python 3.12 on, ``sum`` would round differently.
         total = 0.0
         for loss in self.workers.totals(losses.tolist()):
             total += loss

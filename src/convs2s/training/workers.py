@@ -6,7 +6,7 @@ every worker, so every worker makes the same optimizer step.
 
 The gradients are stored in a few contiguous buckets, in about the order in which the backward pass
 finishes them. As soon as a bucket is complete, its sum over the workers is started, while the
-backward pass goes on. If this is the replay of a CUDA graph, all sums are started after it.
+backward pass goes on. If the pass is the replay of a CUDA graph, all sums are started after it.
 """
 
 import math
@@ -39,11 +39,11 @@ The workers of one machine find each other through this file, so none listens on
 TIMEOUT = timedelta(minutes=30)
 """How long a worker waits in a collective for a worker on another machine that does not answer.
 
-In a job with a time limit it is a fifth of what is left, if that is less.
+In a job with a time limit, a worker waits a fifth of the time that is left, if that is less.
 """
 
 LEAST_TIMEOUT = timedelta(minutes=1)
-"""The least that it waits, whatever is left: workers do not start at the same time."""
+"""A worker waits at least this long, because the workers do not start at the same time."""
 
 BUCKET = 1 << 21
 """Maximum number of elements in a bucket on a CPU: 8 MB of float32.
@@ -126,12 +126,14 @@ class Workers:
         """Return the least of the workers' numbers; it must be exact in float64."""
         if self.count == 1:
             return number
+        # The least number is the negative of the largest negative.
         tensor = torch.tensor(-number, dtype=torch.float64)
         self.finish(self.start_maximum(tensor))
         return -int(tensor)
 
     def from_first(self, number: int) -> int:
         """Return the number that the first worker passes; it must be exact in float64."""
+        # The other workers add 0.
         (total,) = self.totals([float(number) if self.is_first else 0.0])
         return int(total)
 
@@ -197,18 +199,19 @@ class Notices:
         self._told: deque[tuple[Work, Tensor]] = deque()
 
     def exchange(self, numbers: Sequence[float], *, waits: bool) -> list[float]:
-        """Tell the other workers some numbers; return the largest that any worker has told.
+        """Tell the other workers some numbers; return each number's maximum over the workers.
 
-        Every worker must call this after the same update, with equally many numbers. Of several
-        workers, it returns those of the call before, or -inf if there was none: these have long
-        arrived. If it ``waits``, the numbers of this call count, too.
+        Every worker must call this after the same update, with equally many numbers. With several
+        workers, the maxima are those of the previous call, which have long arrived, or -inf if
+        there was no previous call. With ``waits``, the numbers of this call count, too.
         """
         if self._workers.count == 1:
             return list(numbers)
         largest = [-math.inf] * len(numbers)
         tensor = torch.tensor(numbers, dtype=torch.float64)
         self._told.append((self._workers.start_maximum(tensor), tensor))
-        while len(self._told) > (0 if waits else 1):
+        may_be_on_their_way = 0 if waits else 1
+        while len(self._told) > may_be_on_their_way:
             exchange, told = self._told.popleft()
             self._workers.finish(exchange)
             largest = list(map(max, largest, told.tolist()))
@@ -291,10 +294,10 @@ class Gradients:
         *,
         in_place: bool = False,
     ) -> None:
-        """Allocate buckets for the gradients, if there are several workers.
+        """Allocate buckets for the gradients, if there are several workers or with ``in_place``.
 
-        All parameters must have the same dtype and be on the same device. If they are ``in_place``,
-        the gradients of a single worker, too, have the same memory in all updates.
+        All parameters must have the same dtype and be on the same device. Gradients in buckets have
+        the same memory in all updates.
         """
         self._parameters = parameters
         self._workers = workers
@@ -318,8 +321,9 @@ class Gradients:
     def start_over(self) -> None:
         """Forget the passes of this update, except for gradients whose sums have started.
 
-        These were complete: the pass that failed had only those of earlier layers to finish. They
-        keep its dropout masks. The new passes compute them again, but do not change them.
+        These gradients were complete: the pass that failed had only those of earlier layers to
+        finish. They stay as they are, computed with the dropout masks of the failed pass. The new
+        passes compute them again, but ``finish`` drops the result.
         """
         self._is_last = False
         for parameter in self._parameters:
@@ -334,21 +338,21 @@ class Gradients:
     def expect_last(self) -> None:
         """Declare that the next backward pass is the last one of this worker.
 
-        Each gradient that this pass finishes is complete, so its bucket may be exchanged. Do not
-        call this for a pass that is replayed, of which Python sees nothing.
+        Each gradient that this pass finishes is complete, so the sum of its bucket may start. Do
+        not call this before the replay of a recorded pass, in which torch calls no hooks.
         """
         self._is_last = True
 
     def _finished(self, bucket: _Bucket, _: Tensor) -> None:
         """Count a gradient that a backward pass has finished; start the sums of complete buckets.
 
-        torch calls this after it has added to a parameter's gradient.
+        torch calls this hook after it has added to the gradient of a parameter.
         """
         if not self._is_last:
             return
         bucket.missing -= 1
         # torch.distributed matches the exchanges of the workers by their order alone. So every
-        # worker exchanges the buckets in their order, and a complete one waits for those before it.
+        # worker exchanges the buckets in order, and a complete bucket waits for those before it.
         for following in self._buckets[len(self._exchanges) :]:
             if following.missing:
                 return
@@ -366,7 +370,7 @@ class Gradients:
         for exchange in self._exchanges:
             self._workers.finish(exchange)
         for bucket in self._buckets:
-            bucket.attach()  # again, if a pass has failed
+            bucket.attach()  # after a failed pass, parameters may have other gradients
 
 
 def is_worker() -> bool:
@@ -380,7 +384,7 @@ def worker_count() -> int:
 
 
 def _timeout(seconds: float) -> timedelta:
-    """Return a duration in seconds as one between ``LEAST_TIMEOUT`` and ``TIMEOUT``."""
+    """Return a duration in seconds, but at least ``LEAST_TIMEOUT`` and at most ``TIMEOUT``."""
     most = min(TIMEOUT.total_seconds(), seconds)
     return max(LEAST_TIMEOUT, timedelta(seconds=most))
 
@@ -393,7 +397,8 @@ def joined(device: str, seconds: float = math.inf) -> Iterator[Workers]:
     process group is aborted: a graceful shutdown would wait for exchanges that never end
     (github.com/pytorch/pytorch/issues/119797).
 
-    ``seconds`` are left to this job. A worker waits no longer than that for the others to connect.
+    ``seconds`` is the time that this job has left. A worker waits no longer than that for the
+    others to connect.
 
     Raises:
         UserError: The workers did not find each other in time.
@@ -404,14 +409,14 @@ def joined(device: str, seconds: float = math.inf) -> Iterator[Workers]:
         return
     rank = int(os.environ["RANK"])
     PULSE.worker = rank
-    whole = _timeout(seconds)
-    # Gloo waits five times as long as it is told for a connection.
-    each = _timeout(seconds / 5)
+    timeout = _timeout(seconds)
+    # Gloo waits for a connection five times as long as it is told.
+    gloo_timeout = _timeout(seconds / 5)
     meeting_file = os.environ.get(RENDEZVOUS)
     meeting = "env://" if meeting_file is None else f"file://{meeting_file}"
     try:
-        store, _, _ = next(rendezvous(meeting, rank, count, timeout=whole))
-        store.set_timeout(whole)
+        store, _, _ = next(rendezvous(meeting, rank, count, timeout=timeout))
+        store.set_timeout(timeout)
         if meeting_file is None:
             choose_interface(store)
         torch.distributed.init_process_group(
@@ -419,7 +424,7 @@ def joined(device: str, seconds: float = math.inf) -> Iterator[Workers]:
             store=store,
             rank=rank,
             world_size=count,
-            timeout=each,
+            timeout=gloo_timeout,
         )
     except RuntimeError as error:
         reason = str(error).strip().partition("\n")[0]

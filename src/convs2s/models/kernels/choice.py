@@ -1,13 +1,14 @@
 """Choose the fastest kernel, or bf16, for training a network on this machine's CPU.
 
-The kernel that is fastest on one processor is slower than others on another. So the kernels are
-measured, which takes less than a second, when a network of new shapes is trained for the first time
-with a number of threads. The result is kept in the user's cache folder. Later trainings use the
-same kernel and compute the same bytes.
+Which kernel is fastest depends on the processor. So the kernels are measured when a network of new
+shapes, or with a new number of threads, is trained for the first time. This takes less than a
+second. The result is kept in the user's cache folder. Later trainings use the same kernel and
+compute the same bytes.
 
-Only the two shapes with most of the arithmetic are measured. Their large sides are cut, as the
-speed of a kernel depends much more on the number of rows than on the sides of the weight. Another
-way to measure may choose another kernel, which rounds differently and makes other models.
+Only the two shapes with most of the arithmetic are measured. Their large sides are cut, because the
+speed of a kernel depends much more on the number of rows than on the sides of the weight. Do not
+change the measurement without need: it might choose another kernel, which rounds differently, so
+trainings would make other models.
 """
 
 import json
@@ -34,10 +35,10 @@ from convs2s.models.kernels.matmul import Kernel
 from convs2s.models.layers import PlainOutput, WeightNormalized
 
 FAVOR = 1.25
-"""Factor by which a kernel must be faster than BLAS, torch's own library, to be chosen; and bf16
-faster than the fastest kernel.
+"""Factor by which a kernel must be faster than BLAS, torch's own library, to be chosen.
 
-They round differently. The noise of a measurement, up to 7%, must not decide which one is used.
+bf16 must be faster than the fastest kernel by the same factor. Kernels and precisions round
+differently, so the noise of a measurement, up to 7%, must not decide which one is used.
 """
 
 HEAVIEST = 2
@@ -55,7 +56,7 @@ SHARED_SECONDS = 0.5
 
 LEAST_ROUNDS = 5
 MOST_ROUNDS = 30
-"""Minimum and maximum number of measurements of each. The first one includes its setup."""
+"""Minimum and maximum number of measurements of each kernel. The first one includes its setup."""
 
 
 _MEASURED = TypeAdapter(dict[str, dict[str, float]])
@@ -77,8 +78,8 @@ def products_of(network: nn.Module) -> ProductCounts:
 def fastest_kernel(products: ProductCounts) -> Kernel:
     """Return the fastest kernel for training with these products and this process's threads.
 
-    It depends on the first measurement by this user with the same processor, version of torch and
-    number of threads.
+    The result is that of this user's first measurement with the same processor, version of torch
+    and number of threads.
 
     Raises:
         UserError: the cache cannot be written, or is damaged.
@@ -91,19 +92,20 @@ def fastest_kernel(products: ProductCounts) -> Kernel:
 
 
 def is_bf16_faster(products: ProductCounts) -> bool:
-    """Return whether bf16 is faster for training than every kernel, as `fastest_kernel` does."""
+    """Return whether bf16 is faster for training than every kernel; see `fastest_kernel`."""
     if not products:
         return False
     rates = _kept_rates(products, with_bf16=True)
-    return rates.pop("bf16") > FAVOR * max(rates.values())
+    bf16 = rates.pop("bf16")
+    return bf16 > FAVOR * max(rates.values())
 
 
 def _kept_rates(
     products: ProductCounts, *, with_bf16: bool = False
 ) -> dict[str, float]:
-    """Return the ``training_rates``, as this user measured them first.
+    """Return the ``training_rates`` of this user's first measurement.
 
-    They are read from ``kernels.json`` in the user's cache folder, and measured if they are not
+    They are read from ``kernels.json`` in the user's cache folder, or measured if they are not
     there. The file maps a key of processor, version of torch, threads and shapes to the rates.
     """
     shapes = sorted((*shape, count) for shape, count in products.items())
@@ -114,7 +116,7 @@ def _kept_rates(
     path = folder / "kernels.json"
     with writing(path):
         folder.mkdir(parents=True, exist_ok=True)
-        # Only one process of this user measures at a time. The others wait, and read its result.
+        # Only one process of this user measures at a time. The others wait, then read its result.
         with (folder / "lock").open("w") as lock:
             with suppress(OSError):  # The file system may have no locks.
                 wait_for_lock(lock)
@@ -125,6 +127,7 @@ def _kept_rates(
                 ):
                     measured = _MEASURED.validate_python(read_json(path))
                     if key in measured:
+                        # If a name is missing, this is a failure of the file, too.
                         names = candidates(with_bf16=with_bf16)
                         return {name: measured[key][name] for name in names}
             rates = training_rates(products, with_bf16=with_bf16)
@@ -133,7 +136,7 @@ def _kept_rates(
 
 
 def candidates(*, with_bf16: bool) -> list[Kernel | Literal["bf16"]]:
-    """Return what is measured: the kernels, and bf16 if asked."""
+    """Return the names of what is measured: the kernels, and bf16 if ``with_bf16``."""
     return [*matmul.kernels(), "bf16"] if with_bf16 else [*matmul.kernels()]
 
 
@@ -142,21 +145,22 @@ def training_rates(
 ) -> dict[str, float]:
     """Measure the kernels; return the operations per second of each, forward and backward.
 
-    With ``with_bf16``, products in bf16 are measured, too.
+    If ``with_bf16``, products in bf16 are measured like a kernel, too.
 
-    They take turns, so that other work on the machine slows down all of them. For each shape,
-    the shortest time counts. It is the processor time of all threads together.
+    The kernels take turns, so that other work on the machine slows down all of them. For each
+    shape, the shortest time counts. It is the processor time of all threads together.
     """
     shapes = heaviest(products)
     passes = [_training_pass(*shape) for shape in shapes]
     names = candidates(with_bf16=with_bf16)
-    least = {name: [math.inf] * len(shapes) for name in names}  # seconds
+    # Name of a kernel -> the shortest time for each shape, in seconds.
+    shortest = {name: [math.inf] * len(shapes) for name in names}
     before = matmul.in_use()
     end = time.perf_counter() + SHARED_SECONDS
     for number in range(MOST_ROUNDS):
         if number >= LEAST_ROUNDS and time.perf_counter() > end:
             break
-        for name, seconds in least.items():
+        for name, seconds in shortest.items():
             if name != "bf16":
                 matmul.use(name)
             for index, work in enumerate(passes):
@@ -166,19 +170,20 @@ def training_rates(
                 seconds[index] = min(seconds[index], now)
     matmul.use(before)
     multiplications = sum(math.prod(shape) * count for shape, count in shapes.items())
-    # A multiplication and an addition each for the output, the input's and the weight's gradient.
-    operations = 6 * TRAINED_ROWS * multiplications
+    # There are three products: the output, the gradient of the input and that of the weight. Each
+    # takes as many additions as multiplications.
+    operations = 3 * 2 * TRAINED_ROWS * multiplications
     rates: dict[str, float] = {}
-    for name, seconds in least.items():
+    for name, seconds in shortest.items():
         step = 0.0  # seconds
-        for count, shortest in zip(shapes.values(), seconds, strict=True):
-            step += count * shortest
+        for count, seconds_of_shape in zip(shapes.values(), seconds, strict=True):
+            step += count * seconds_of_shape
         rates[name] = operations / step
     return rates
 
 
 def _training_pass(outputs: int, inputs: int) -> Callable[[], object]:
-    """Return a function that computes a product and its gradients by the kernel in use."""
+    """Return a function that computes a product and its gradients with the kernel in use."""
     x = torch.ones(TRAINED_ROWS, inputs, requires_grad=True)
     weight = torch.ones(outputs, inputs, requires_grad=True)
     bias = torch.zeros(outputs, requires_grad=True)
@@ -194,8 +199,8 @@ def _training_pass(outputs: int, inputs: int) -> Callable[[], object]:
 def heaviest(products: ProductCounts) -> ProductCounts:
     """Return the shapes that account for most of the arithmetic, with their large sides cut.
 
-    The number of a shape is the number of products of this shape that take as much arithmetic as
-    all products that were cut to it, rounded.
+    The count of a cut shape is how many products of this shape take as much arithmetic as all
+    products that were cut to it, rounded.
     """
     multiplications: Counter[tuple[int, int]] = Counter()
     for (outputs, inputs), count in products.items():

@@ -53,9 +53,10 @@ def dropout(
     On a CPU the probability is rounded to a multiple of 2^-16. If ``padding`` (B, n) is given, the
     values of x (B, n, d) at padding become zero as well, also outside of training.
     """
-    # Integers, of all _LEVELS, that drop a value.
+    # The number of those integers, of all _LEVELS, that drop a value.
     dropped = round(probability * _LEVELS)
-    if not training or dropped == 0 or x.device.type != "cpu":
+    draws_mask = training and dropped > 0 and x.device.type == "cpu"
+    if not draws_mask:
         if padding is not None:
             x = x.masked_fill(padding.unsqueeze(2), 0.0)
         return functional.dropout(x, probability) if training else x
@@ -89,8 +90,8 @@ def random_bits(count: int) -> Tensor:
 def hide_masks_from_compiler() -> None:
     """Make torch.compile call ``random_bits`` unchanged, because it cannot compile numpy's draws.
 
-    Only trainings that compile call this. ``torch.compiler.disable`` loads the compiler, so that as
-    a decorator it would cost each job two seconds.
+    Only trainings that compile call this. ``torch.compiler.disable`` loads the compiler, so as a
+    decorator it would cost each job two seconds.
     """
     global random_bits
     random_bits = torch.compiler.disable(random_bits)

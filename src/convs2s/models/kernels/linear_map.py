@@ -7,15 +7,15 @@ from torch.nn import functional
 from convs2s.models.steps import Precision
 
 FEWEST_ROWS = 4
-"""Minimum number of rows of a product. torch's library adds fewer rows up in another order."""
+"""Minimum number of rows of a product. For fewer, torch's library adds terms in another order."""
 
 
 class LinearMap:
     """A map from (..., inputs) to (..., outputs).
 
-    A row of the result does not depend on the number of rows, because the output of a sentence must
-    not depend on its batch. This is so because the weight is stored transposed and there are at
-    least ``FEWEST_ROWS`` rows: then the terms of each row are added in the same order.
+    The output of a sentence must not depend on its batch, so a row of the result must not depend on
+    the number of rows. Therefore the weight is stored transposed, and a product has at least
+    ``FEWEST_ROWS`` rows: then the terms of each row are always added in the same order.
     """
 
     def __init__(
@@ -51,8 +51,8 @@ class LinearMap:
     def of(self, outputs: Tensor) -> "LinearMap":
         """Return the map to only these outputs, given as indices (S,), in fp32 or higher.
 
-        In bf16, many outputs are equal. Which of the equal outputs a search takes depends on their
-        places among the S outputs, and so on the other sentences that share the shortlist.
+        In bf16, many outputs would be equal. Which of the equal outputs a search takes depends on
+        their places among the S outputs, and so on the other sentences that share the shortlist.
         """
         dtype = torch.promote_types(self._bias.dtype, torch.float32)
         weight = self._transposed.t()[outputs]  # (S, inputs)

@@ -1,8 +1,8 @@
 """The output layer and the loss of training, block by block.
 
 The logits are by far the largest tensor of a batch. Usually the softmax, the loss and their
-gradients each read all of it from memory. Here a block of rows at a time goes through the output
-layer, becomes its own gradient in place while it is in the cache, and goes back through the output
+gradients each read all of it from memory. Here, the logits of one block of rows at a time are
+computed, replaced by their gradient while they are in the cache, and passed back through the output
 layer. The logits of the whole batch are never in memory.
 
 Shapes: N rows (target tokens of a batch), r rows of a block, f features, V target types.
@@ -25,11 +25,15 @@ MEMORY_OF_GPU = 950 * 10**6
 """Maximum number of bytes that a loss needs on a GPU.
 
 These are two copies of a block's logits, and the gradients of the weight and of the features. A GPU
-takes larger blocks than a CPU: it would finish small ones faster than they can be launched.
+takes larger blocks than a CPU: it would finish small ones faster than they can be launched. A large
+vocabulary needs more memory, because a block has at least ``LEAST_ROWS`` rows.
 """
 
 LEAST_ROWS = 1024
-"""Minimum number of rows in a block. Each block adds once to the whole gradient of the weight."""
+"""Minimum number of rows in a block.
+
+Each block adds to the whole gradient of the weight, however few rows the block has.
+"""
 
 NONE_IGNORED = -100
 """The ``ignore_index`` with which every row counts: torch's own default."""
@@ -57,6 +61,7 @@ class _SummedCrossEntropy(torch.autograd.Function):
         d_weight = torch.zeros_like(weight)
         d_bias = torch.zeros_like(bias)
         total = torch.zeros((), dtype=torch.float64, device=features.device)
+        # The parameters, in the precision of the matrix products.
         matrix = weight.detach().to(features.dtype).requires_grad_()
         offset = bias.detach().to(features.dtype).requires_grad_()
         rows_of_block = _rows_of_block(features, weight)
@@ -125,8 +130,8 @@ def _rows_of_block(features: Tensor, weight: Tensor) -> int:
         return max(LEAST_ROWS, BLOCK // types)
     size = features.element_size()  # bytes of a number in the precision of the features
     features_bytes = 2 * features.numel() * size  # the features and their gradient
-    # The gradient of the weight in its own precision, and in that of the features the weight and a
-    # block's gradient of it.
+    # The gradient of the weight is in the weight's precision. A copy of the weight, and its
+    # gradient of one block, are in the precision of the features.
     number_bytes = weight.element_size() + 2 * size
     weight_bytes = weight.numel() * number_bytes
     left = MEMORY_OF_GPU - features_bytes - weight_bytes
@@ -139,7 +144,7 @@ def block_loss(
     target: Tensor,
     smoothing: float,
     precision: torch.dtype,
-    ignore_index: int = NONE_IGNORED,
+    ignore_index: int,
 ) -> tuple[Tensor, Tensor]:
     """Return the summed loss of a block's logits (r, V), and its gradient (r, V).
 
@@ -156,20 +161,19 @@ def block_loss(
     # softmax of that logit. A CPU finds both with vector instructions.
     largest = logits.amax(1).to(precision)  # (r,)
     share = shares.amax(1).to(precision)  # (r,)
-    counts = target != ignore_index  # (r,)
-    normalizer = (largest - share.log()) * counts  # (r,)
+    is_counted = target != ignore_index  # (r,)
+    normalizer = (largest - share.log()) * is_counted  # (r,)
     loss = normalizer.sum(dtype=torch.float64)
-    true_logits = logits.view(-1)[truth] * counts  # (r,)
+    true_logits = logits.view(-1)[truth] * is_counted  # (r,)
     loss -= (1.0 - smoothing) * true_logits.sum(dtype=torch.float64)
     if smoothing:
-        row_sums = logits.sum(1) * counts  # (r,)
+        row_sums = logits.sum(1) * is_counted  # (r,)
         loss -= smoothing / types * row_sums.sum(dtype=torch.float64)
         shares -= smoothing / types
     shares.view(-1)[truth] -= 1.0 - smoothing
-    if (
-        ignore_index != NONE_IGNORED
-    ):  # Or else this would read and write the block for nothing.
-        shares *= counts.unsqueeze(1)
+    if ignore_index != NONE_IGNORED:
+        # Without the condition, this would often read and write the block for nothing.
+        shares *= is_counted.unsqueeze(1)
     return loss, shares
 
 

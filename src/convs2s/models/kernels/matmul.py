@@ -1,7 +1,7 @@
-"""The matrix products of training, and windows, with which a convolution is a matrix product.
+"""The matrix products of training, and the windows that make a convolution a matrix product.
 
-On a CPU, products in float32 are computed by the kernel that ``use`` sets. ``choice`` finds the
-fastest kernel.
+On a CPU, the kernel that ``use`` sets computes products in float32. ``choice`` finds the fastest
+kernel.
 """
 
 from typing import Any, Literal
@@ -51,12 +51,12 @@ def linear(
 ) -> Tensor:
     """Map x (..., inputs) by a weight (outputs, inputs) and a bias (outputs,).
 
-    The kernel ``onednn`` is only used for products in float32 on a CPU that gradients are computed
-    of.
+    The kernel ``onednn`` is only used on a CPU, in float32, and if gradients are enabled.
     """
     is_fp32 = x.dtype == torch.float32 and not torch.is_autocast_enabled("cpu")
     is_trained = x.device.type == "cpu" and torch.is_grad_enabled()
-    if _kernel == "blas" or not (is_fp32 and is_trained):
+    uses_onednn = _kernel == "onednn" and is_fp32 and is_trained
+    if not uses_onednn:
         return functional.linear(x, weight, bias)
     *before, inputs = x.shape
     count = x.numel() // inputs  # number of rows
@@ -69,8 +69,8 @@ def linear(
         if missing:
             rows = functional.pad(rows, (0, 0, 0, missing))
         images = rows.view(IMAGES, -1, inputs)  # (IMAGES, n, inputs)
-    # A convolution of width 1 maps each position of an image by the weight. Permuting only makes
-    # views: the channels stay last in memory, which oneDNN supports.
+    # A convolution of width 1 maps each position of an image by the weight. ``permute`` only
+    # returns views: the channels stay last in memory, which oneDNN supports.
     image = images.unsqueeze(1)  # (images, 1, n, inputs)
     image = image.permute(0, 3, 1, 2)  # (images, inputs, 1, n)
     kernel = weight.unflatten(1, (1, 1, -1))  # (outputs, 1, 1, inputs)
@@ -84,7 +84,7 @@ def linear(
 
 
 class _Windows(torch.autograd.Function):
-    """``_gather`` with a gradient that takes one pass over memory."""
+    """The same as ``_gather``, with a backward pass that reads memory only once."""
 
     @staticmethod
     def forward(
@@ -100,7 +100,7 @@ class _Windows(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None, None]:
-        """Return the gradient (B, n, d): for each position, the sum over all windows with it."""
+        """Return the gradient (B, n, d): for each position, the sum over all windows it is in."""
         (gradient,) = gradients  # (B, n, kernel * d)
         batch, positions, _ = gradient.shape
         by_place = gradient.unflatten(2, (ctx.kernel, -1))  # (B, n, kernel, d)
