@@ -6,13 +6,13 @@ DEMO_PARTS = expand("en_fr/{s}", s=["train", "valid", "test"]) + expand(
 
 
 # `update` keeps Snakemake from removing an existing file, such as one from another checkout, before
-# the job. The job compares its checksum, and fetches the file only if it differs. An existing file
-# of which Snakemake has no record is up to date, so the rule has no input `changed`. It has no param
-# `code` either, as an edit of the code must not fetch files again.
+# the job. The job compares its checksum, and fetches the file only if it differs. There is no param
+# `code`, as an edit of the code must not fetch files again.
 rule download_file:
     """Fetch a file from its address or a mirror, and check its checksum."""
     input:
         layout.mirror if scale.generated_mirror else [],  # <results>/archives, by write_mirror
+        changed=changed("download_file"),
     output:
         update("<downloads>/{host}/{path}"),
     log:

@@ -199,6 +199,15 @@ def test_html_keeps_its_encoding(tmp_path: Path) -> None:
     assert done.endswith("<p>&#537;i &eacute; &lt;b>".encode("cp1252"))
 
 
+@pytest.mark.parametrize("suffix", [".html", ".md"])
+@pytest.mark.parametrize("number", ["&#1;", "&#x1F;", "&#65534;", "&#1114112;"])
+def test_a_number_of_no_character_stays_as_it_is(
+    tmp_path: Path, suffix: str, number: str
+) -> None:
+    content = f"One {number} two.\n".encode()
+    assert unchanged(content, suffix, tmp_path) == content
+
+
 # ---- the text ----
 
 

@@ -1,6 +1,7 @@
 """Documents that cannot be read, and documents that are given to ``convs2s translate``."""
 
 import io
+import time
 import zipfile
 from pathlib import Path
 
@@ -49,6 +50,22 @@ def test_what_is_no_such_document_is_refused(
 ) -> None:
     (tmp_path / name).write_bytes(content)
     says(refusal(read_document, tmp_path / name), *words)
+
+
+MARKS = r"""<a_ <a\n <a_b=' <!-- [ ![a]( [a]:_b\n ` **a_ *_a\n > |_a\n|-\n #\n & &#1; <http: ]("""
+
+
+@pytest.mark.parametrize("part", MARKS.split())
+@pytest.mark.parametrize("suffix", [".md", ".html"])
+def test_marks_without_ends_are_read_in_linear_time(
+    tmp_path: Path, part: str, suffix: str
+) -> None:
+    mark = part.replace("_", " ").replace(r"\n", "\n")
+    path = tmp_path / f"document{suffix}"
+    path.write_text(mark * (100_000 // len(mark)))
+    started = time.process_time()
+    read_document(path)
+    assert time.process_time() - started < 10
 
 
 def test_no_input_of_a_document_is_overwritten(

@@ -38,6 +38,20 @@ def test_progress_that_was_killed_as_it_was_written_leaves_nothing(
     assert [path.name for path in tmp_path.iterdir()] == ["progress.json"]
 
 
+@pytest.mark.parametrize("call", ["replace", "write_text"])
+@pytest.mark.parametrize("number", [errno.EIO, errno.ENOSPC])
+def test_progress_that_cannot_be_written_ends_nothing_and_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: str, number: int
+) -> None:
+    def fail(path: Path, *_: object) -> None:
+        path.touch()
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(Path, call, fail)
+    ProgressFile(tmp_path).start("process 1 on here", "0123")
+    assert list(tmp_path.iterdir()) == []
+
+
 def write_half(path: Path, error: BaseException, read: Path) -> None:
     with atomic_path(path) as temporary, decompressed_file(read) as stream:
         temporary.write_text("half")

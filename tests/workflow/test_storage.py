@@ -18,6 +18,7 @@ from tests.support.processes import wait_for
 
 PAGE = "docs/cloud.md"
 DEMO = "results/demo_en_fr/bleu.txt"
+OWN = "results/mine_en_nl/bleu.txt"
 RUN = "results/mine_en_nl/models/small/seed2"
 SCORE = f"{RUN}/test.beam5.bleu.json"
 
@@ -92,6 +93,29 @@ def test_a_killed_training_goes_on_and_all_of_it_is_in_the_storage(
         stored.write("\n")
     done = small.snakemake(report.replace("train.json", "counts.txt"), *folder)
     assert (done.code, done.planned) == (0, {"count_dataset": 1}), done.said
+
+
+def test_a_change_is_seen_by_the_notes_here_and_outputs_without_them_are_named(
+    finished: Checkout, folder: list[str], tmp_path: Path
+) -> None:
+    (tmp_path / "store").mkdir()
+    for name in ("data", "results"):
+        shutil.move(finished / name, tmp_path / "store" / name)
+    command = ["-n", OWN, *folder]
+    done = finished.snakemake(*command)
+    assert done.nothing_to_do, done.said
+    assert f"{OWN} and 17 other outputs: no note of what they were" in done.said
+    finished.snakemake("--touch", *command[1:]).succeeded()
+    for record in (finished / ".snakemake/metadata").iterdir():
+        record.write_bytes(b"")
+    done = finished.snakemake(*command)
+    assert done.nothing_to_do
+    assert "no note" not in done.said
+    options = yaml.safe_load((finished / "config.local.yaml").read_text("utf-8"))
+    options["overrides"]["decodings"]["beam5"] = {"beam": 2}
+    finished.configure(options)
+    made = {"decode_test_set", "evaluate_bleu", "summarize_runs"}
+    assert finished.snakemake(*command).planned == dict.fromkeys(made, 1)
 
 
 @pytest.mark.slow

@@ -9,10 +9,10 @@ from convs2s.pipeline.job import job
 
 snakemake: Any
 
-with job(snakemake):
+with job(snakemake) as inputs:
     download_file(
         output=Path(snakemake.output[0]),
-        generated_mirror=next(iter(snakemake.input), None),
+        generated_mirror=next(iter(inputs), None),
         # From the configuration and not from params: a new mirror must not make files out of date.
         mirrors=list(map(os.path.expanduser, snakemake.config.get("mirrors", []))),
         **snakemake.params.source,

@@ -255,7 +255,7 @@ def inline_items(
             """Return the character that an entity, or an escape by a backslash, stands for."""
             escaped = match[0].removeprefix("\\")
             character = html.unescape(escaped)
-            if len(character) > 1:
+            if len(character) != 1:  # two characters, or none that a page may have
                 return match[0]
             spellings[ord(character)] = match[0]
             return character

@@ -7,7 +7,8 @@ a file that is replaced by an older one (``mv``, ``cp -p``, ``rsync -a``).
 
 If what a plan would make outputs from is not what their note says, the rule gets a further input, a
 change file that is newer than the outputs (docs/decisions/0026). Outputs without a note, which an
-earlier version has made, are left to Snakemake's records.
+earlier version or another machine has made, are left to Snakemake's records, and named in a line.
+``snakemake --touch`` writes the notes of outputs that are there, and so accepts these as they are.
 
 The folder of a change file is named after a digest of the output and of what it is to be made from.
 As long as both stay the same, each plan finds the same file, and the set of inputs, which Snakemake
@@ -18,17 +19,27 @@ import atexit
 import json
 import os
 import shutil
+import sys
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from convs2s.files.atomic import atomic_path
 from convs2s.pipeline.living import RUN
-from convs2s.pipeline.made import CHANGES, digest_of, note_of_origin, states_of
+from convs2s.pipeline.made import (
+    CHANGES,
+    digest_of,
+    note_of_origin,
+    noted_origin,
+    states_of,
+)
 from convs2s.pipeline.tries import is_unfinished
 
 # The change files that this process has made, until its run begins.
 _made_by_plan: list[Path] = []
+
+# The outputs without a note that this process has seen.
+_without_note: list[str] = []
 
 
 def params_of_job(
@@ -67,6 +78,58 @@ def change_file(
     if is_outdated and RUN not in os.environ:
         _make_newer(file, note_of_origin(output))
     return file if file.is_file() else None, is_outdated
+
+
+def accepts_outputs(words: Sequence[str]) -> bool:
+    """Return whether Snakemake's command line accepts outputs as they are, by ``--touch``."""
+    plans_only = any(word == "-n" or word.startswith("--dry") for word in words)
+    return not plans_only and any(word in ("-t", "--touch") for word in words)
+
+
+def accept(output: str, params: Mapping[str, object], inputs: Iterable[str]) -> None:
+    """Note that a job's outputs, of which ``output`` is the first, are as they would be made now.
+
+    Raises:
+        UserError: the note cannot be written.
+    """
+    # The note of an output in a storage is beside its local copy, which need not be there.
+    note_of_origin(output).parent.mkdir(parents=True, exist_ok=True)
+    with noted_origin([output], params, inputs):
+        pass
+
+
+def has_note(output: str) -> bool:
+    """Return whether a job's first output has a note."""
+    return note_of_origin(output).is_file()
+
+
+def remember_without_note(output: str) -> None:
+    """Remember that an output is there and has no note, for `name_without_note`."""
+    if RUN not in os.environ and output not in _without_note:
+        _without_note.append(output)
+
+
+@atexit.register
+def name_without_note() -> None:
+    """Name the outputs that still have no note when this process ends, in one line.
+
+    Nobody knows whether they are up to date if Snakemake has no records of them, and to make them
+    again may take days. So they are kept, and the line says so.
+    """
+    found = [one for one in _without_note if not has_note(one)]
+    _without_note.clear()
+    if found:
+        others = len(found) - 1
+        more = (
+            f" and {others:,} other output{'s' if others > 1 else ''}" if others else ""
+        )
+        print(
+            f"warning: {found[0]}{more}: no note of what they were made from, so only Snakemake's "
+            "own records would tell that they are out of date; to take them as they are, run "
+            "`snakemake --touch TARGETS`, to make them again `snakemake --forceall TARGETS` "
+            "(docs/protection.md)",
+            file=sys.stderr,
+        )
 
 
 def keep_changes() -> None:

@@ -88,12 +88,15 @@ class ProgressFile:
         self._written = time.monotonic()
         # Only the owner of the folder's lock writes here. A file of a killed owner is overwritten.
         partial = self.path.with_name(f".{PROGRESS}.partial")
-        with suppress(OSError):
+        try:
             # Write without fsync, because the file is soon out of date.
             partial.write_text(
                 json.dumps(asdict(self._progress), sort_keys=True), "utf-8"
             )
             partial.replace(self.path)
+        except OSError:
+            with suppress(OSError):
+                partial.unlink()
 
 
 class StateFolder:

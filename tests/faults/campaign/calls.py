@@ -1,10 +1,11 @@
 """System calls that fail, kills and power cuts, at drawn moments of every command that writes.
 
-A trial lets one call of a command return an error (a full disk, a broken one, too many open files,
-a server that is gone), or kills the command when it enters the call. In a power cut, files also
-lose what was written to them after they were last synced; names are kept in their order, as a
-journal keeps them. What has its final name must then be whole, or what it was before. The same
-command, run again, must end with the bytes of a run that nothing disturbed.
+A trial lets one call of a command return an error (a full disk or quota, a broken disk, one that
+became read-only, too many open files, a server that is gone), or kills the command when it enters
+the call. In a power cut, files also lose what was written to them after they were last synced;
+names are kept in their order, as a journal keeps them. What has its final name must then be whole,
+or what it was before. The same command, run again, must end with the bytes of a run that nothing
+disturbed.
 """
 
 import json
@@ -47,12 +48,12 @@ CUTS = ("cut, files emptied", "cut, files halved")
 """Power cuts: what was not synced is lost, or half of it."""
 
 ERRORS = {
-    "openat": ("EMFILE", "ESTALE", "EIO"),
-    **dict.fromkeys(WRITES, ("ENOSPC", "EIO", "ESTALE")),
-    "fsync": ("ENOSPC", "EIO", "ESTALE"),
+    "openat": ("EMFILE", "ESTALE", "EIO", "EROFS"),
+    **dict.fromkeys(WRITES, ("ENOSPC", "EDQUOT", "EIO", "ESTALE")),
+    "fsync": ("ENOSPC", "EDQUOT", "EIO", "ESTALE"),
     "ftruncate": ("ENOSPC", "EIO", "ESTALE"),
-    "mkdir": ("ENOSPC", "EIO", "ESTALE"),
-    "rename": ("ENOSPC", "EIO", "ESTALE"),
+    "mkdir": ("ENOSPC", "EDQUOT", "EIO", "ESTALE", "EROFS"),
+    "rename": ("ENOSPC", "EDQUOT", "EIO", "ESTALE", "EROFS"),
 }
 """Call -> the errors that it returns."""
 

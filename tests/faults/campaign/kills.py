@@ -1,6 +1,7 @@
 """Seeded kills in every stage of a small run; the same command again must end with the same files.
 
 A run is killed as a whole, as one of its processes, or as Snakemake alone, which leaves its jobs.
+That is at a drawn time, or when Snakemake enters a drawn system call on one of its own records.
 """
 
 import os
@@ -13,12 +14,15 @@ import tempfile
 import time
 from collections import Counter
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 import psutil
 
 from convs2s.files.checksums import sha256
 from convs2s.mirror.write import write_mirror
+from tests.faults.campaign import traced
+from tests.faults.campaign.traced import FILES_CHANGE, WRITES, Call
 from tests.support.checkout import Checkout, check_out
 from tests.support.mirror import DEVICE, add_mirror
 
@@ -28,7 +32,9 @@ IN_A_ROW = 5
 MOST_SECONDS = 600.0
 """In which the same command ends well after a kill: jobs that outlived Snakemake are waited for."""
 
-WAYS = ("group", "one", "alone")
+WAYS = ("group", "one", "alone", "call")
+RECORDS = (".snakemake/metadata", ".snakemake/incomplete", ".snakemake/convs2s")
+"""Where Snakemake writes what it knows of outputs, and the workflow what it tells Snakemake."""
 ROOT = Path(__file__).resolve().parents[3]
 TASK = "results/demo_en_fr"
 STAGES = {
@@ -62,6 +68,55 @@ OVERRIDES = {
 }
 
 
+@dataclass(frozen=True)
+class Drawn:
+    """What the kills of a stage are drawn from.
+
+    Attributes:
+        stage: a key of ``STAGES``.
+        seconds: how long it takes.
+        calls: name and file of Snakemake's calls; none without strace.
+    """
+
+    stage: str
+    seconds: float
+    calls: list[tuple[str, str]]
+
+
+def start(checkout: Checkout, stage: str) -> subprocess.Popen[bytes]:
+    """Start a stage's run in a process group of its own."""
+    return subprocess.Popen(
+        [sys.executable, "-m", "snakemake", "--cores", "2", STAGES[stage]],
+        cwd=checkout.folder,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+
+
+def calls_of_snakemake(checkout: Checkout, stage: str) -> list[tuple[str, str]]:
+    """Run a stage; return name and file of the calls that change Snakemake's records."""
+    log = checkout.folder.with_name("calls.log")
+    process = start(checkout, stage)
+    tracer = traced.attach(process.pid, log)
+    process.wait()
+    tracer.communicate()
+    found = {
+        (call.name, str(path.relative_to(checkout.folder)))
+        for call in traced.calls(log, checkout.folder)
+        for path in call.paths
+        if _changes_records(call, path, checkout)
+    }
+    return sorted(found)
+
+
+def _changes_records(call: Call, path: Path, checkout: Checkout) -> bool:
+    is_record = any(path.is_relative_to(checkout / records) for records in RECORDS)
+    if call.name == "openat":
+        return is_record and "O_CREAT" in call.words
+    return is_record and call.name in ("fsync", "ftruncate", *WRITES, *FILES_CHANGE)
+
+
 def kill(process: subprocess.Popen[bytes], way: str, draw: random.Random) -> None:
     """Kill all of a run, one of its processes, or Snakemake alone."""
     with suppress(ProcessLookupError, psutil.NoSuchProcess, IndexError):  # it has ended
@@ -85,25 +140,38 @@ def results(checkout: Checkout) -> dict[str, str]:
     return found
 
 
+def kill_at_call(checkout: Checkout, stage: str, call: tuple[str, str]) -> None:
+    """Start a run, and kill the process that enters a call on a file; jobs are left."""
+    name, path = call
+    process = start(checkout, stage)
+    tracer = traced.attach(
+        process.pid,
+        Path(os.devnull),
+        f"{name}:signal=SIGKILL",
+        files=(path, str(checkout / path)),
+    )
+    process.wait()
+    tracer.kill()  # jobs that go on are not waited for
+    tracer.communicate()
+
+
 def fault_after_kills(
-    before: Checkout, stage: str, whole: dict[str, str], seconds: float, number: int
+    before: Checkout, whole: dict[str, str], drawn: Drawn, number: int
 ) -> str | None:
     """Kill a stage's runs one after another, then let one end; return what went wrong."""
+    stage = drawn.stage
     draw = random.Random(f"{stage} {number}")
     with tempfile.TemporaryDirectory(prefix="convs2s-kills-") as name:
         checkout = before.copy(Path(name))
         for killed in range(IN_A_ROW):
-            process = subprocess.Popen(
-                [sys.executable, "-m", "snakemake", "--cores", "2", STAGES[stage]],
-                cwd=checkout.folder,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-                start_new_session=True,
-            )
-            with suppress(subprocess.TimeoutExpired):
-                process.wait(draw.uniform(0, seconds))
             way = WAYS[(number + killed) % len(WAYS)]
-            kill(process, way, draw)
+            if way == "call" and drawn.calls:
+                kill_at_call(checkout, stage, draw.choice(drawn.calls))
+            else:
+                process = start(checkout, stage)
+                with suppress(subprocess.TimeoutExpired):
+                    process.wait(draw.uniform(0, drawn.seconds))
+                kill(process, way, draw)
             for path, digest in results(checkout).items():
                 if whole.get(path, digest) != digest:
                     return f"torn under its final name right after {way}: {path}"
@@ -135,8 +203,13 @@ def run(kills: int) -> Counter[str]:
             checkout.snakemake(STAGES[stage]).succeeded()
             seconds = time.monotonic() - started
             whole = results(checkout)
+            named = []
+            if traced.is_available():
+                named = calls_of_snakemake(before.copy(folder / "traced"), stage)
+                shutil.rmtree(folder / "traced")
+            drawn = Drawn(stage, seconds, named)
             for number in range(-(-kills // len(STAGES) // IN_A_ROW)):
-                fault = fault_after_kills(before, stage, whole, seconds, number)
+                fault = fault_after_kills(before, whole, drawn, number)
                 faults[stage] += fault is not None
                 print(f"{stage} {number}: {fault or 'passed'}", flush=True)
             shutil.rmtree(before.folder)

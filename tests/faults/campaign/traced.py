@@ -5,7 +5,7 @@ import re
 import shutil
 import subprocess
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -58,23 +58,27 @@ def is_available() -> bool:
         return tracer is not None and tracer.wait() == 0
 
 
-def attach(process: int, log: Path, *injected: str) -> subprocess.Popen[str]:
+def attach(
+    process: int, log: Path, *injected: str, files: Sequence[str] = ()
+) -> subprocess.Popen[str]:
     """Trace a process, with all that it starts, until they end; return the tracer.
 
-    ``injected`` are expressions of strace's option ``--inject``.
+    ``injected`` are expressions of strace's option ``--inject``. With ``files``, only calls about
+    these are seen, by the names that the processes give.
     """
-    tracer = _attach(process, log, injected)
+    tracer = _attach(process, log, injected, files)
     assert tracer is not None, f"strace cannot attach to process {process}"
     return tracer
 
 
 def _attach(
-    process: int, log: Path, injected: tuple[str, ...]
+    process: int, log: Path, injected: Sequence[str], files: Sequence[str] = ()
 ) -> subprocess.Popen[str] | None:
     # A question mark: not every processor has a call of this name.
     traced = ",".join(f"?{name}" for name in CALLS)
     command = ["strace", "-f", "-y", "-s", "0", "-o", str(log), f"--trace={traced}"]
     command += [f"--inject={one}" for one in injected]
+    command += [f"--trace-path={file}" for file in files]
     tracer = subprocess.Popen(
         [*command, "-p", str(process)], stderr=subprocess.PIPE, text=True
     )
