@@ -12,6 +12,7 @@ from convs2s.decoding.parallel import Stop
 from convs2s.decoding.translate import Translation
 from convs2s.errors import UserError
 from convs2s.pages.render import asset
+from convs2s.text.languages import language_name
 
 AUTO = "auto"
 """The source language of a request whose texts tell it."""
@@ -123,20 +124,13 @@ def _detect(text: str, by_source: dict[str, Translator]) -> list[Detected]:
     return found
 
 
-def language_name(code: str) -> str:
-    """Return the English name of a language; the code itself if the name is not known."""
-    known = _languages().get(code.partition("_")[0])
-    return known["name"] if known else code
-
-
 def example_text(code: str) -> str:
     """Return a sentence in a language to try a model with; "" if there is none."""
-    known = _languages().get(code.partition("_")[0], {})
-    return known.get("example", "")
+    return _examples().get(code.partition("_")[0], "")
 
 
 @cache
-def _languages() -> dict[str, dict[str, str]]:
-    """Return names and examples by language code."""
-    languages: dict[str, dict[str, str]] = yaml.safe_load(asset("languages.yaml"))
-    return languages
+def _examples() -> dict[str, str]:
+    """Return the sentences by language code."""
+    examples: dict[str, str] = yaml.safe_load(asset("languages.yaml"))
+    return examples
