@@ -316,7 +316,8 @@ def log_end(trainer: Trainer, validation: Validation) -> None:
         if trainer.can_be_longer:
             effect = "goes on from the last state"
         log(
-            f"the last epoch was the best one, so more epochs would help; {advice}, which "
+            f"the last epoch was the best one, so more epochs would help; {advice} in "
+            "config.local.yaml, or in config/models.d/NAME.yaml for a model of your own, which "
             f"{effect}; this model stays in state/ until then"
         )
     if validation.source_use is not None:
