@@ -286,6 +286,18 @@ def test_code_and_links_of_markdown_stay(tmp_path: Path) -> None:
             "<p>Les <b>rouges</b> <i>voitures</i>, deux.",
         ),
         ("<p>A <b>B</b>", ["b", "un", "x"], "<p>un <b>x</b>"),
+        # A full stop that no source has, in the whole or in a part.
+        ("<h1>Two cars</h1>", ["Deux voitures."], "<h1>Deux voitures</h1>"),
+        ("<td>Two cars?", ["Deux voitures."], "<td>Deux voitures."),
+        ("<td>One. Two", ["Un. Deux."], "<td>Un. Deux."),
+        ("<td>See (it.) ", ["Vois (le)."], "<td>Vois (le). "),
+        ("<td>And so on", ["Ainsi de suite..."], "<td>Ainsi de suite..."),
+        ("<td>Version 3.12", ["Version 3.12."], "<td>Version 3.12"),
+        (
+            "<p>We see <b>two</b> cars.",
+            ["Nous voyons deux voitures.", "Nous voyons.", "Deux.", "voitures."],
+            "<p>Nous voyons <b>deux</b> voitures.",
+        ),
         # One text alone is not translated twice.
         ("<li><b>Red</b>: 5</li>", ["5 rouge", "Rouge"], "<li><b>Rouge</b>: 5</li>"),
         ("<li> <b>Red</b> </li>", ["Rouge"], "<li> <b>Rouge</b> </li>"),

@@ -5,7 +5,7 @@ import re
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import chain, pairwise
+from itertools import chain, islice, pairwise
 from types import MappingProxyType
 from typing import Literal, Protocol
 
@@ -14,6 +14,9 @@ Kind = Literal["plain", "marked", "fixed"]
 _BLANKS = " \t\r\n\f\v"
 _BLANK_RUN = re.compile(f"[{_BLANKS}]+")
 _PUNCTUATION = re.compile(f"[{_BLANKS}.,;:!?)]+")
+
+# What ends a sentence, before closing quotation marks and brackets.
+_SENTENCE_END = re.compile(r"""[.!?…]["'”’»)\]]*(?:\s|$)|[。！？।؟]""")
 
 MOST_FRAGMENTS = 100
 """Maximum number of fragments of a passage that is translated as a whole."""
@@ -101,6 +104,8 @@ class Passage:
 
         The next ones of ``translations`` are those of ``texts``, which are taken from it.
         """
+        taken = islice(translations, len(self.texts))
+        translations = map(_with_the_stops_of, self.texts, taken)
         whole = next(translations) if self._has_whole else None
         own = dict(zip(self._translated, translations, strict=False))
         pieces = None if whole is None else self._cut(whole, own)
@@ -292,6 +297,17 @@ def on_one_line(text: str) -> str:
 def has_letter(text: str) -> bool:
     """Return whether a text has anything to translate: a full stop or a number has not."""
     return any(map(str.isalpha, text))
+
+
+def _with_the_stops_of(source: str, translation: str) -> str:
+    """Return a translation without its final full stop if no sentence ends in the source.
+
+    Models that are trained on sentences add one to a heading or the text of a link.
+    """
+    is_added = translation.endswith(".") and not translation.endswith("..")
+    if is_added and not _SENTENCE_END.search(source):
+        return translation[:-1]
+    return translation
 
 
 def _occurrences(
