@@ -10,6 +10,8 @@ import polib
 import pytest
 
 from convs2s.api.translator import Translator
+from convs2s.cli.main import main
+from convs2s.documents.passages import parts_warning
 from convs2s.documents.read import read_document
 from tests.conftest import Terminal
 
@@ -314,6 +316,30 @@ def test_where_the_tags_of_a_sentence_go(
     assert read_document(path).translated(translations).decode() == expected
 
 
+@pytest.mark.parametrize(
+    ("content", "translations", "warning"),
+    [
+        ("<p>The <b>man</b>", ["L'homme", "Le", "homme"], None),
+        ("<p><b>Red</b>: 5", ["5 rouge", "Rouge"], None),
+        ("<p>A <b>B</b>", ["b", "un", "x"], "1 paragraph or cell was"),
+        (
+            "<td>A <img> C<td>A <b>B</b>",
+            ["a", "c", "b", "a", "x"],
+            "2 paragraphs or",
+        ),
+    ],
+)
+def test_what_is_translated_in_parts_is_counted(
+    tmp_path: Path, content: str, translations: list[str], warning: str | None
+) -> None:
+    path = tmp_path / "page.html"
+    path.write_text(content)
+    document = read_document(path)
+    document.translated(translations)
+    said = parts_warning(document.passages)
+    assert said is None if warning is None else warning in (said or "")
+
+
 def test_no_line_of_markdown_becomes_a_list(tmp_path: Path) -> None:
     path = tmp_path / "page.md"
     path.write_text("one two three\nfour\n")
@@ -388,6 +414,28 @@ def test_only_the_texts_of_a_word_document_change(tmp_path: Path) -> None:
 
 
 # ---- the command ----
+
+
+def test_a_page_with_tags_in_a_sentence_warns(
+    model: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    page = tmp_path / "page.html"
+    page.write_text("<p>w1 <img> w2")
+    output = tmp_path / "out.html"
+    main(
+        [
+            "translate-document",
+            str(model),
+            "--input",
+            str(page),
+            "--output",
+            str(output),
+        ]
+    )
+    warning = "convs2s: warning: 1 paragraph or cell was translated in parts"
+    assert warning in capsys.readouterr().err
 
 
 def test_a_page_is_translated_as_typed(

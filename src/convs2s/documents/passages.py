@@ -57,7 +57,8 @@ class Passage:
 
     The translation of the whole passage is used if the translations of its marked and fixed
     fragments stand in it, in the same order and as often as the fragments do in the passage; there,
-    the markup is put around them. Otherwise, the translations of the fragments are used.
+    the markup is put around them. Otherwise, the translations of the fragments are used, and
+    ``is_in_parts`` is True after `translated`.
     """
 
     def __init__(
@@ -72,6 +73,7 @@ class Passage:
         If ``breaks`` are given, each line feed in ``items`` stands for one of them. ``break_at``
         finds the spaces of a translation that may become line breaks.
         """
+        self.is_in_parts = False
         self._items = items
         self._breaks = breaks
         self._break_at = break_at
@@ -109,6 +111,7 @@ class Passage:
         whole = next(translations) if self._has_whole else None
         own = dict(zip(self._translated, translations, strict=False))
         pieces = None if whole is None else self._cut(whole, own)
+        self.is_in_parts = pieces is None and len(own) > 1
         texts = [fragment.text for fragment in self.fragments]
         beginning = _BLANK_RUN if pieces else self._beginning
         for index, piece in (pieces or own).items():
@@ -211,12 +214,19 @@ class Translatable(Protocol):
         """Return the text with the translations of its ``texts`` in their places."""
 
 
+class TranslatableDocument(Translatable, Protocol):
+    """A document as text, which consists of passages."""
+
+    passages: list[Passage]
+
+
 class TextDocument:
     """A document as text: what is kept, as strings, and the passages to translate."""
 
     def __init__(self, items: Sequence[str | Passage]) -> None:
         self._items = items
-        self.texts = texts_of(item for item in items if isinstance(item, Passage))
+        self.passages = [item for item in items if isinstance(item, Passage)]
+        self.texts = texts_of(self.passages)
 
     def translated(self, translations: Iterable[str]) -> str:
         """Return the document with the translations of its ``texts``."""
@@ -230,6 +240,18 @@ class TextDocument:
 def texts_of(passages: Iterable[Passage]) -> list[str]:
     """Return the texts of all passages."""
     return list(chain.from_iterable(passage.texts for passage in passages))
+
+
+def parts_warning(passages: Iterable[Passage]) -> str | None:
+    """Return what a user has to know of passages that were translated; None if nothing."""
+    count = sum(passage.is_in_parts for passage in passages)
+    if not count:
+        return None
+    were = "paragraph or cell was" if count == 1 else "paragraphs or cells were"
+    return (
+        f"{count} {were} translated in parts, between tags, each part without the rest of its "
+        "sentence: check them (docs/documents.md)"
+    )
 
 
 def inline_items(
