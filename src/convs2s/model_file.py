@@ -6,6 +6,7 @@ Beside the weights, these are the vocabularies, the BPE codes, the dictionary an
 import json
 import re
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -39,6 +40,9 @@ if TYPE_CHECKING:
     from convs2s.models.network import Network
 
 FORMAT = "convs2s model 3"
+
+STATE = "state"
+"""Name of the folder of a training's states, beside its model file."""
 
 EMBEDDING_TABLES = {
     "source": "encoder.embedding.tokens",
@@ -143,6 +147,27 @@ def calibrated(
     return description.model_copy(update={"int8_scales": scales})
 
 
+def kept_file(path: Path) -> Path:
+    """Return the second name, in ``state/``, of a finished model or of its records."""
+    return path.parent / STATE / f"finished.{path.name}"
+
+
+def _check_is_there(path: Path) -> None:
+    """Name the finished model of before if a training is to replace this model file.
+
+    Raises:
+        UserError: there is no such file, but the last training's model has its second name.
+    """
+    kept = kept_file(path)
+    with suppress(OSError):  # whoever opens the file says what is wrong with its folder
+        if path.exists() or not kept.is_file():
+            return
+        raise UserError(
+            f"{path}: no such file: it is being trained again, or that training was stopped; until "
+            f"it has ended, the finished model of before is {kept}"
+        )
+
+
 def load_weights(path: Path) -> tuple[dict[str, NDArray[Any]], ModelDescription]:
     """Read a model file without torch.
 
@@ -153,6 +178,7 @@ def load_weights(path: Path) -> tuple[dict[str, NDArray[Any]], ModelDescription]
         UserError: the file is missing, is not a model file, or its vocabularies do not match its
             weights.
     """
+    _check_is_there(path)
     weights, fields = load_arrays(path)
     return weights, _whole_description(path, weights, fields)
 
@@ -168,6 +194,7 @@ def load_model(path: Path, device: str = "cpu") -> tuple["Network", ModelDescrip
 
     from convs2s.models.build import build_network, shapes_alone
 
+    _check_is_there(path)
     weights, fields = load_tensors(path)
     description = _whole_description(path, weights, fields)
     # A damaged description may state huge sizes. So first build the network without allocating its
@@ -309,6 +336,7 @@ def describe_model(path: Path) -> ModelDescription:
     Raises:
         UserError: the file is missing, or is not a model file.
     """
+    _check_is_there(path)
     return _description(path, load_description(path))
 
 

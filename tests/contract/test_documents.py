@@ -10,6 +10,8 @@ import polib
 import pytest
 
 from convs2s.api.translator import Translator
+from convs2s.cli.main import main
+from convs2s.documents.passages import parts_warning
 from convs2s.documents.read import read_document
 from tests.conftest import Terminal
 
@@ -295,6 +297,18 @@ def test_code_and_links_of_markdown_stay(tmp_path: Path) -> None:
             "<p>Les <b>rouges</b> <i>voitures</i>, deux.",
         ),
         ("<p>A <b>B</b>", ["b", "un", "x"], "<p>un <b>x</b>"),
+        # A full stop that no source has, in the whole or in a part.
+        ("<h1>Two cars</h1>", ["Deux voitures."], "<h1>Deux voitures</h1>"),
+        ("<td>Two cars?", ["Deux voitures."], "<td>Deux voitures."),
+        ("<td>One. Two", ["Un. Deux."], "<td>Un. Deux."),
+        ("<td>See (it.) ", ["Vois (le)."], "<td>Vois (le). "),
+        ("<td>And so on", ["Ainsi de suite..."], "<td>Ainsi de suite..."),
+        ("<td>Version 3.12", ["Version 3.12."], "<td>Version 3.12"),
+        (
+            "<p>We see <b>two</b> cars.",
+            ["Nous voyons deux voitures.", "Nous voyons.", "Deux.", "voitures."],
+            "<p>Nous voyons <b>deux</b> voitures.",
+        ),
         # One text alone is not translated twice.
         ("<li><b>Red</b>: 5</li>", ["5 rouge", "Rouge"], "<li><b>Rouge</b>: 5</li>"),
         ("<li> <b>Red</b> </li>", ["Rouge"], "<li> <b>Rouge</b> </li>"),
@@ -309,6 +323,30 @@ def test_where_the_tags_of_a_sentence_go(
     path = tmp_path / "page.html"
     path.write_text(content)
     assert read_document(path).translated(translations).decode() == expected
+
+
+@pytest.mark.parametrize(
+    ("content", "translations", "warning"),
+    [
+        ("<p>The <b>man</b>", ["L'homme", "Le", "homme"], None),
+        ("<p><b>Red</b>: 5", ["5 rouge", "Rouge"], None),
+        ("<p>A <b>B</b>", ["b", "un", "x"], "1 paragraph or cell was"),
+        (
+            "<td>A <img> C<td>A <b>B</b>",
+            ["a", "c", "b", "a", "x"],
+            "2 paragraphs or",
+        ),
+    ],
+)
+def test_what_is_translated_in_parts_is_counted(
+    tmp_path: Path, content: str, translations: list[str], warning: str | None
+) -> None:
+    path = tmp_path / "page.html"
+    path.write_text(content)
+    document = read_document(path)
+    document.translated(translations)
+    said = parts_warning(document.passages)
+    assert said is None if warning is None else warning in (said or "")
 
 
 def test_no_line_of_markdown_becomes_a_list(tmp_path: Path) -> None:
@@ -385,6 +423,28 @@ def test_only_the_texts_of_a_word_document_change(tmp_path: Path) -> None:
 
 
 # ---- the command ----
+
+
+def test_a_page_with_tags_in_a_sentence_warns(
+    model: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    page = tmp_path / "page.html"
+    page.write_text("<p>w1 <img> w2")
+    output = tmp_path / "out.html"
+    main(
+        [
+            "translate-document",
+            str(model),
+            "--input",
+            str(page),
+            "--output",
+            str(output),
+        ]
+    )
+    warning = "convs2s: warning: 1 paragraph or cell was translated in parts"
+    assert warning in capsys.readouterr().err
 
 
 def test_a_page_is_translated_as_typed(

@@ -80,6 +80,11 @@ TEXTS = {
     "bom_and_crlf.tsv": "\ufeff" + tsv(PAIRS, end="\r\n"),
     "named.tsv": tsv([("k", f"{ro}\t{en}") for en, ro in PAIRS], "id\tro\tEN-us\n"),
     "sides.tsv": tsv(PAIRS, "source\ttarget\n"),
+    "languages.tsv": tsv(PAIRS, "English\tRomanian\n"),
+    "own_names.tsv": tsv(PAIRS, "ENGLISH\t Română\n"),
+    "no_accents.csv": csv(",", "english,romana\n"),
+    "swapped.tsv": tsv([(ro, en) for en, ro in PAIRS], "Romanian\tEnglish\n"),
+    "codes.tsv": tsv(PAIRS, "en\tro\n"),
     "quoted.tsv": csv("\t", ""),
     "spreadsheet.tsv": '"He said ""yes"", twice."\t' + tsv(PAIRS).partition("\t")[2],
     "ron.txt": tsv(PAIRS),
@@ -146,7 +151,10 @@ def test_columns_and_references_are_chosen_by_name(tmp_path: Path) -> None:
     named = read(tmp_path / "a.tsv", columns=("English", "Romanian"))
     assert named == [("a", "c")]
     numbered = read(tmp_path / "a.tsv", columns=("3", "1"))
-    assert numbered == [("Romanian", "English"), ("c", "a")]
+    assert numbered == [("c", "a")]
+    (tmp_path / "a.tsv").write_text("one\tby\tunu\na\tb\tc\n")
+    numbered = read(tmp_path / "a.tsv", columns=("3", "1"))
+    assert numbered == [("unu", "one"), ("c", "a")]
     (tmp_path / "newstest.xml").write_text(WMT, "utf-8")
     assert read(tmp_path / "newstest.xml", reference="A") == PAIRS
     assert read(tmp_path / "newstest.xml", reference="B")[0] == (ENGLISH[0], "b")
@@ -262,7 +270,9 @@ def test_the_command_as_typed(
     assert (
         "1 with an empty side, 1 with unreadable characters (U+FFFD), 1 repeat" in said
     )
-    assert "first pair: en 'Word" in said
+    swap = "; wrong way round? add --columns 2 1\n"
+    first = tuple(map(repr, pairs[0]))
+    assert f"first pair: en {first[0]}, ru {first[1]}{swap}" in said
     assert "model small, 2,000 BPE merges of each language\n" in said
     assert said.endswith("\nnext: snakemake results/my_pairs_en_ru/bleu.txt\n")
     counts = [int(count) for count in re.findall(r"wrote (\d+) pairs", said)]
@@ -279,7 +289,11 @@ def test_the_command_as_typed(
         for line in read_lines(target):
             assert re.fullmatch("Слово\\d+ \u00a0три", line)
     written = {path: path.read_bytes() for path in copy.glob("data/*/*")}
-    with pytest.raises(SystemExit, match="yaml exists already: choose another name"):
+    again = (
+        "yaml exists already: choose another name, or delete config/tasks/my_pairs_en_ru.yaml and "
+        "data/my_pairs_en_ru to make it again"
+    )
+    with pytest.raises(SystemExit, match=again):
         run("new-task", "My pairs.v2.tsv", "--languages", "en", "ru")
     (copy / "config/tasks/my_pairs_en_ru.yaml").unlink()
     with pytest.raises(
@@ -290,6 +304,42 @@ def test_the_command_as_typed(
     shutil.rmtree("data")
     run("new-task", "My pairs.v2.tsv", "--languages", "en", "ru")
     assert written == {path: path.read_bytes() for path in copy.glob("data/*/*")}
+
+
+@pytest.mark.parametrize(
+    ("top", "columns", "said_first"),
+    [
+        ("English\tRomanian\n", [], "en 'One 0', ro 'Unu 0'\n"),
+        ("Romanian\tEnglish\n", [], "en 'Unu 0', ro 'One 0'\n"),
+        (
+            "",
+            ["2", "1"],
+            "en 'Unu 0', ro 'One 0'; wrong way round? add --columns 1 2\n",
+        ),
+        (
+            "engl\trum\n",
+            [],
+            "en 'engl', ro 'rum'; wrong way round? add --columns 2 1\n",
+        ),
+    ],
+)
+def test_the_first_pair_and_a_row_that_is_none_are_shown(
+    copy: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    run: Terminal,
+    top: str,
+    columns: list[str],
+    said_first: str,
+) -> None:
+    monkeypatch.chdir(copy)
+    Path("a.tsv").write_text(tsv([(f"One {n}", f"Unu {n}") for n in range(300)], top))
+    chosen = ["--columns", *columns] if columns else []
+    said = run("new-task", "a.tsv", "--languages", "en", "ro", *chosen)
+    assert f"\nfirst pair: {said_first}" in said
+    titles = ", ".join(map(repr, top.split()))
+    left_out = f"left out the first row of a.tsv, names of columns: {titles}\n"
+    assert (left_out in said) == ("English" in top)
+    assert said.startswith(f"read {300 + top.startswith('engl')} pairs of a.tsv\n")
 
 
 def test_the_page_begins_with_the_command_and_has_its_sizes(root: Path) -> None:

@@ -269,7 +269,11 @@ def test_a_form_may_stand_in_the_address(
     assert answer.content == {"translatedText": expected[0].text}
 
 
-def test_a_document(server: ModelServer, expected: list[Translation]) -> None:
+def test_a_document(
+    server: ModelServer,
+    expected: list[Translation],
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     """By curl -F file=@a.html: the answer names an address, which is known to nobody else."""
     page = f"<p>{FIRST}</p><p>{SECOND}</p>".encode()
     head = b'Content-Disposition: form-data; name="file"; filename="a.HTML"'
@@ -290,6 +294,10 @@ def test_a_document(server: ModelServer, expected: list[Translation]) -> None:
     assert found.body.decode() == translated
     assert found.headers["content-type"] == "text/html; charset=utf-8"
     assert found.headers["content-disposition"].startswith("attachment")
+    assert "in parts" not in capsys.readouterr().err
+    server.ask("/translate_file", body.replace(b"</p>", b"<img> w1</p>", 1), PARTS)
+    warning = "convs2s serve: a document: 1 paragraph or cell was translated in parts"
+    assert warning in capsys.readouterr().err
 
 
 def test_what_clients_ask_before_they_show_a_form(server: ModelServer) -> None:

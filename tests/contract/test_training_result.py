@@ -186,8 +186,17 @@ def test_a_finished_model_outlives_its_removal_until_the_next_one_is_finished(
     assert json.loads(record.read_text("utf-8"))["epochs"] == 2
 
 
-GOES_ON = ", which goes on from the last state; this model stays in state/ until then"
-AGAIN = ", which trains again from the start; this model stays in state/ until then"
+PLACES = (
+    " in config.local.yaml, or in config/models.d/NAME.yaml for a model of your own"
+)
+GOES_ON = (
+    PLACES
+    + ", which goes on from the last state; this model stays in state/ until then"
+)
+AGAIN = (
+    PLACES
+    + ", which trains again from the start; this model stays in state/ until then"
+)
 RAISE = "raise training.maximum_epochs (%s)"
 LOWER = "lower training.schedule.minimum (0.0001)"
 

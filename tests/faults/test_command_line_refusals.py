@@ -55,6 +55,13 @@ TRAIN = "train results/demo_en_fr --model small --output out.safetensors"
         ),
         ("translate two", "two: not a model"),
         ("translate nowhere", "nowhere: no such file"),
+        *[
+            (
+                f"{command} again",
+                "again: no such file: it is being trained again ... state/finished.again",
+            )
+            for command in ("translate", "serve", "card")
+        ],
         ("translate MODEL", "standard input:2: not UTF-8: byte 0xe9 at column 2"),
         (
             "attention LSTM w1",
@@ -82,6 +89,9 @@ def test_a_fault_is_said_in_one_line(
     monkeypatch.chdir(copy)
     for name, text in {"empty": "", "one": "a", "two": "a b", "same": "a b"}.items():
         write_lines(copy / name, text.split())
+    kept = copy / "state/finished.again"
+    kept.parent.mkdir()
+    kept.touch()
     models = {"MODEL": str(model), "LSTM": str(recurrent)}
     arguments = [models.get(word, word) for word in typed.split()]
     with pytest.raises(SystemExit) as stop:

@@ -215,6 +215,8 @@ def test_the_budget_of_the_demo_and_what_it_will_ask_of_a_cluster(
 ) -> None:
     sinfo = "#!/bin/sh\necho 'cpu*|1:00:00|64|256000|4|gpu:8'\n"
     checkout.write("bin/sinfo", sinfo).chmod(0o755)
+    # The executor looks for one of the commands that tell the state of a job.
+    checkout.write("bin/squeue", "#!/bin/sh\n").chmod(0o755)
     path = f"{checkout / 'bin'}{os.pathsep}{os.environ['PATH']}"
     options = "--profile profiles/slurm --max-jobs-per-timespan 10/1s"
     options += " --slurm-init-seconds-before-status-checks 1"

@@ -3,8 +3,13 @@
 import re
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from convs2s.cli.options import Run, print_warning
+
+if TYPE_CHECKING:
+    from convs2s.data.new_task import Made
+    from convs2s.data.pair_files import Reading
 
 
 def add_new_task(command: ArgumentParser) -> Run:
@@ -70,14 +75,28 @@ def _new_task(arguments: Namespace) -> None:
     check_task_name(name, "--name")
     settings = load(Path.cwd())
     if name in settings.tasks:
-        raise UserError(
-            f"--name {name}: config/tasks/{name}.yaml exists already: choose another name"
-        )
+        problem = f"config/tasks/{name}.yaml exists already: choose another name"
+        if Path("data", name).is_dir():
+            problem += (
+                f", or delete config/tasks/{name}.yaml and data/{name} to make it again"
+            )
+        raise UserError(f"--name {name}: {problem}")
     columns = tuple(arguments.columns) if arguments.columns else None
     reading = Reading(languages, columns, arguments.reference)
     made = new_task(
         NewTask(name, arguments.files, reading, arguments.valid, arguments.test)
     )
+    _print_made(name, made, reading, arguments)
+    for language in (source, target):
+        print_warning(preparation_warning(language, "moses_test"))
+    print(f"next: snakemake {settings.scale.results_dir}/{name}/bleu.txt")
+
+
+def _print_made(
+    name: str, made: "Made", reading: "Reading", arguments: Namespace
+) -> None:
+    """Print what a task was made of."""
+    source, target = arguments.languages
     counts = made.counts
     print(f"read {counts.read:,} pairs of {' '.join(arguments.files)}")
     print(
@@ -87,14 +106,23 @@ def _new_task(arguments: Namespace) -> None:
     )
     for split, count in counts.splits.items():
         print(f"wrote {count:,} pairs to data/{name}/{split}.{{{source},{target}}}")
-    print(f"first pair: {source} {made.first[0]!r:.80}, {target} {made.first[1]!r:.80}")
+    for table in reading.tables:
+        if table.titles is not None:
+            titles = ", ".join(map(repr, table.titles))
+            print(
+                f"left out the first row of {table.name}, names of columns: {titles:.80}"
+            )
+    first = (
+        f"first pair: {source} {made.first[0]!r:.80}, {target} {made.first[1]!r:.80}"
+    )
+    if made.table is not None and made.table.titles is None:
+        columns = made.table.columns
+        first += f"; wrong way round? add --columns {columns[1]} {columns[0]}"
+    print(first)
     print(
         f"wrote config/tasks/{name}.yaml: model {made.size.model}, {made.size.merges:,} BPE merges"
         f"{'' if made.joint else ' of each language'}"
     )
-    for language in (source, target):
-        print_warning(preparation_warning(language, "moses_test"))
-    print(f"next: snakemake {settings.scale.results_dir}/{name}/bleu.txt")
 
 
 def _default_name(file: str, source: str, target: str) -> str:

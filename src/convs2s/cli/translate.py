@@ -14,6 +14,7 @@ from convs2s.cli.options import (
     add_section,
     add_threads,
     model_files,
+    print_warning,
     read_section,
 )
 from convs2s.config.decoding import DecodingSettings
@@ -188,9 +189,10 @@ def _translate_document(arguments: Namespace) -> None:
     settings = read_section(arguments, DecodingSettings)
     with held_search_device(arguments.device, waits=False) as device:
         translator = LineTranslator(models, settings, device, threads=arguments.threads)
-        translate_document(
+        warning = translate_document(
             translator, document, arguments.output, silent=arguments.quiet
         )
+    print_warning(warning)
 
 
 def add_serve(command: ArgumentParser) -> Run:

@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from convs2s.data.corpus import LinePair
-from convs2s.data.pair_files import Reading, read_files
+from convs2s.data.pair_files import Reading, TableHead, read_files
 from convs2s.errors import UserError
 from convs2s.files.atomic import (
     atomic_folder,
@@ -119,7 +119,10 @@ class Made:
 
     counts: Counts
     first: LinePair
-    """The first training pair, by which a user sees whether the sides are right."""
+    """The first pair of the files, by which a user sees whether the sides are right."""
+
+    table: TableHead | None
+    """The table that has the first pair; None if a file of another kind has it."""
 
     size: Size
     joint: bool
@@ -177,6 +180,8 @@ class _Corpus:
     def __init__(self, path: Path, wanted: NewTask) -> None:
         """Read the files. ``path`` is the file to write."""
         self.counts = Counts()
+        self.first: LinePair = ("", "")
+        self.table: TableHead | None = None
         self._path = path
         hashes = array("Q")
         letters: tuple[Counter[str], Counter[str]] = (Counter(), Counter())
@@ -194,6 +199,9 @@ class _Corpus:
 
     def _clean_pairs(self, wanted: NewTask) -> Iterator[LinePair]:
         for pair in read_files(wanted.files, wanted.reading):
+            if not self.counts.read:
+                self.first = pair
+                self.table = next(iter(wanted.reading.tables), None)
             self.counts.read += 1
             source, target = map(_clean, pair)
             if not source or not target:
@@ -270,8 +278,8 @@ class _Splits:
                     f"none for {split}: give more pairs, or text of its own by --valid and --test"
                 )
         size = next(one for one in SIZES if counts.splits["train"] <= one.most_pairs)
-        first = next(self._training(keys))
-        return Made(counts, first, size, self._corpus.has_one_alphabet)
+        corpus = self._corpus
+        return Made(counts, corpus.first, corpus.table, size, corpus.has_one_alphabet)
 
     def _split_of(self, source: str) -> str:
         """Return the split of a source sentence.

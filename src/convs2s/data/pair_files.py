@@ -8,7 +8,7 @@ side. All of them are read from start to end, so that memory does not grow with 
 import csv
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import chain, islice
 from pathlib import Path, PurePath
 
@@ -22,6 +22,7 @@ from convs2s.errors import UserError, failures_of_file
 from convs2s.files.compressed import compression_of, open_input, refuse_bomb
 from convs2s.files.limits import LONGEST_SEGMENT
 from convs2s.files.text import text_lines
+from convs2s.text.languages import is_name_of
 
 _RECORDS = frozenset({".jsonl", ".json", ".ndjson"})
 _PAIR_FILES = _RECORDS | {".tsv", ".tab", ".csv", ".tmx", ".xml", ".parquet"}
@@ -38,6 +39,17 @@ _ROWS_OF_PARQUET = 1024
 
 
 @dataclass(frozen=True)
+class TableHead:
+    """How the beginning of a table was understood."""
+
+    name: str
+    columns: tuple[int, int]
+    """The numbers, from 1, of the columns of source and target."""
+    titles: list[str] | None
+    """The cells of the first row, if they name the columns, so that they are no pair."""
+
+
+@dataclass(frozen=True)
 class Reading:
     """What of a pair file is read."""
 
@@ -46,6 +58,8 @@ class Reading:
     """Names or numbers, from 1, of a table's columns; None: by their names, or the only two."""
     reference: str | None = None
     """The translator of the reference of a test set of WMT; None: the only one."""
+    tables: list[TableHead] = field(default_factory=list)
+    """The tables that were read so far; whoever reads a table adds its head."""
 
 
 def read_files(files: Sequence[str], reading: Reading) -> Iterator[LinePair]:
@@ -202,6 +216,8 @@ def _read_table(
         if not count:
             count = len(row)
             (source, target), is_header = _columns(row, name, reading)
+            titles = row if is_header else None
+            reading.tables.append(TableHead(name, (source + 1, target + 1), titles))
             if is_header:
                 continue
         if len(row) != count:
@@ -330,7 +346,7 @@ def _columns(
 def _named(names: Iterable[object], languages: Languages) -> tuple[int, int] | None:
     """Return the places of the names of the two sides, or None if one is not there once.
 
-    A name is that of a language, such as en or en-US, or source or target.
+    A name is that of a language, such as en, en-US, Romanian or Română, or source or target.
     """
     places: list[int] = []
     sides = zip((languages.source, languages.target), _SIDE_NAMES, strict=True)
@@ -338,7 +354,8 @@ def _named(names: Iterable[object], languages: Languages) -> tuple[int, int] | N
         found = []
         for place, name in enumerate(names):
             text = str(name).strip().lower()
-            if text in further or (len(text) <= 12 and speaks(text, language)):
+            is_code = len(text) <= 12 and speaks(text, language)
+            if is_code or text in further or is_name_of(text, language):
                 found.append(place)
         if len(found) != 1:
             return None

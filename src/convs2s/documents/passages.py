@@ -5,7 +5,7 @@ import re
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import chain, pairwise
+from itertools import chain, islice, pairwise
 from types import MappingProxyType
 from typing import Literal, Protocol
 
@@ -14,6 +14,9 @@ Kind = Literal["plain", "marked", "fixed"]
 _BLANKS = " \t\r\n\f\v"
 _BLANK_RUN = re.compile(f"[{_BLANKS}]+")
 _PUNCTUATION = re.compile(f"[{_BLANKS}.,;:!?)]+")
+
+# What ends a sentence, before closing quotation marks and brackets.
+_SENTENCE_END = re.compile(r"""[.!?…]["'”’»)\]]*(?:\s|$)|[。！？।؟]""")
 
 MOST_FRAGMENTS = 100
 """Maximum number of fragments of a passage that is translated as a whole."""
@@ -54,7 +57,8 @@ class Passage:
 
     The translation of the whole passage is used if the translations of its marked and fixed
     fragments stand in it, in the same order and as often as the fragments do in the passage; there,
-    the markup is put around them. Otherwise, the translations of the fragments are used.
+    the markup is put around them. Otherwise, the translations of the fragments are used, and
+    ``is_in_parts`` is True after `translated`.
     """
 
     def __init__(
@@ -69,6 +73,7 @@ class Passage:
         If ``breaks`` are given, each line feed in ``items`` stands for one of them. ``break_at``
         finds the spaces of a translation that may become line breaks.
         """
+        self.is_in_parts = False
         self._items = items
         self._breaks = breaks
         self._break_at = break_at
@@ -101,9 +106,12 @@ class Passage:
 
         The next ones of ``translations`` are those of ``texts``, which are taken from it.
         """
+        taken = islice(translations, len(self.texts))
+        translations = map(_with_the_stops_of, self.texts, taken)
         whole = next(translations) if self._has_whole else None
         own = dict(zip(self._translated, translations, strict=False))
         pieces = None if whole is None else self._cut(whole, own)
+        self.is_in_parts = pieces is None and len(own) > 1
         texts = [fragment.text for fragment in self.fragments]
         beginning = _BLANK_RUN if pieces else self._beginning
         for index, piece in (pieces or own).items():
@@ -206,12 +214,19 @@ class Translatable(Protocol):
         """Return the text with the translations of its ``texts`` in their places."""
 
 
+class TranslatableDocument(Translatable, Protocol):
+    """A document as text, which consists of passages."""
+
+    passages: list[Passage]
+
+
 class TextDocument:
     """A document as text: what is kept, as strings, and the passages to translate."""
 
     def __init__(self, items: Sequence[str | Passage]) -> None:
         self._items = items
-        self.texts = texts_of(item for item in items if isinstance(item, Passage))
+        self.passages = [item for item in items if isinstance(item, Passage)]
+        self.texts = texts_of(self.passages)
 
     def translated(self, translations: Iterable[str]) -> str:
         """Return the document with the translations of its ``texts``."""
@@ -225,6 +240,18 @@ class TextDocument:
 def texts_of(passages: Iterable[Passage]) -> list[str]:
     """Return the texts of all passages."""
     return list(chain.from_iterable(passage.texts for passage in passages))
+
+
+def parts_warning(passages: Iterable[Passage]) -> str | None:
+    """Return what a user has to know of passages that were translated; None if nothing."""
+    count = sum(passage.is_in_parts for passage in passages)
+    if not count:
+        return None
+    were = "paragraph or cell was" if count == 1 else "paragraphs or cells were"
+    return (
+        f"{count} {were} translated in parts, between tags, each part without the rest of its "
+        "sentence: check them (docs/documents.md)"
+    )
 
 
 def inline_items(
@@ -292,6 +319,17 @@ def on_one_line(text: str) -> str:
 def has_letter(text: str) -> bool:
     """Return whether a text has anything to translate: a full stop or a number has not."""
     return any(map(str.isalpha, text))
+
+
+def _with_the_stops_of(source: str, translation: str) -> str:
+    """Return a translation without its final full stop if no sentence ends in the source.
+
+    Models that are trained on sentences add one to a heading or the text of a link.
+    """
+    is_added = translation.endswith(".") and not translation.endswith("..")
+    if is_added and not _SENTENCE_END.search(source):
+        return translation[:-1]
+    return translation
 
 
 def _occurrences(

@@ -47,7 +47,8 @@ class Catalogue:
                     is_singular = number == 0 and len(forms) > 1
                     text = entry.msgid if is_singular else entry.msgid_plural
                     self._passages.append((_passage(text), entry, number))
-        self.texts = texts_of(passage for passage, _, _ in self._passages)
+        self.passages = [passage for passage, _, _ in self._passages]
+        self.texts = texts_of(self.passages)
 
     def translated(self, translations: Iterable[str]) -> str:
         """Return the catalogue with the translations of its ``texts``."""

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Protocol
 
 from convs2s.documents.html import read_html
-from convs2s.documents.passages import Translatable
+from convs2s.documents.passages import Passage, TranslatableDocument
 from convs2s.documents.plain import read_plain_text
 from convs2s.documents.subtitles import read_srt, read_vtt
 from convs2s.errors import UserError, failures_of_file
@@ -44,6 +44,7 @@ class Document(Protocol):
     """A document, whose ``texts`` are to be translated."""
 
     texts: list[str]
+    passages: list[Passage]
 
     def translated(self, translations: Iterable[str]) -> bytes:
         """Return the document with the translations of its texts in their places."""
@@ -54,7 +55,7 @@ class _Encoded:
 
     def __init__(
         self,
-        document: Translatable,
+        document: TranslatableDocument,
         encoding: str,
         mark: str,
         errors: str,
@@ -64,6 +65,7 @@ class _Encoded:
         self._mark = mark
         self._errors = errors
         self.texts = document.texts
+        self.passages = document.passages
 
     def translated(self, translations: Iterable[str]) -> bytes:
         text = self._mark + self._document.translated(translations)
@@ -116,7 +118,7 @@ def _read(
     text: str,
     suffix: str,
     path: Path,
-) -> Translatable:
+) -> TranslatableDocument:
     """Return the document in a text. Some formats need packages, which are imported here."""
     if suffix in (".md", ".markdown"):
         from convs2s.documents.markdown import read_markdown

@@ -7,6 +7,7 @@ from convs2s.decoding.parallel import in_chunks
 from convs2s.decoding.progress import progress
 from convs2s.decoding.split_lines import SplitLines
 from convs2s.decoding.translate import LINES_PER_CHUNK, LineTranslator
+from convs2s.documents.passages import parts_warning
 from convs2s.documents.read import Document
 from convs2s.files.atomic import atomic_path
 
@@ -17,10 +18,11 @@ def translate_document(
     output: Path,
     *,
     silent: bool = False,
-) -> None:
+) -> str | None:
     """Translate each sentence of a document, and write the translated document.
 
-    Progress is shown on the standard error unless ``silent``.
+    Return what a user has to know of sentences whose tags had no place, or None. Progress is shown
+    on the standard error unless ``silent``.
 
     Raises:
         UserError: the output cannot be written.
@@ -36,3 +38,4 @@ def translate_document(
     content = document.translated(translations)
     with atomic_path(output) as temporary:
         temporary.write_bytes(content)
+    return parts_warning(document.passages)

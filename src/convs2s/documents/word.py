@@ -106,7 +106,8 @@ class WordDocument:
                 f"{name}: a zip archive without word/document.xml: expected a Word document (docx)"
             )
         parts = self._parts.values()
-        self.texts = list(chain.from_iterable(part.texts for part in parts))
+        self.passages = list(chain.from_iterable(part.passages for part in parts))
+        self.texts = texts_of(self.passages)
 
     def translated(self, translations: Iterable[str]) -> bytes:
         """Return the document with the translations of its ``texts``."""
@@ -133,7 +134,8 @@ class _Part:
         for paragraph in paragraphs:
             for texts in filter(None, paragraph.passages):
                 self._add(texts)
-        self.texts = texts_of(passage for passage, _ in self._passages)
+        self.passages = [passage for passage, _ in self._passages]
+        self.texts = texts_of(self.passages)
 
     def _add(self, texts: list[_Text]) -> None:
         """Add a passage."""

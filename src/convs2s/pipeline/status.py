@@ -22,11 +22,12 @@ from convs2s.config.section import Values
 from convs2s.errors import UserError
 from convs2s.files.atomic import whole_files
 from convs2s.files.locks import try_lock
+from convs2s.model_file import STATE
 from convs2s.paper.failures import STOPPED, reason_in
 from convs2s.pipeline.job import lock_beside
 from convs2s.training.history import Progress
 from convs2s.training.log import LOG_NAME
-from convs2s.training.state_folder import LOCK, PROGRESS, REFUSED, STATE
+from convs2s.training.state_folder import LOCK, PROGRESS, REFUSED
 
 # Number of last lines to show from the log of a crashed training or job.
 SHOWN_LINES = 5

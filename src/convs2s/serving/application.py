@@ -29,6 +29,7 @@ from convs2s.api.translator import OF_A_MODEL
 from convs2s.config.decoding import DecodingSettings
 from convs2s.config.messages import validated
 from convs2s.decoding.translate import Translation
+from convs2s.documents.passages import parts_warning
 from convs2s.errors import UserError
 from convs2s.pages.render import asset
 from convs2s.serving.batches import Batches
@@ -343,6 +344,8 @@ class _Handlers:
         translations = await self._translated(request, checked, size)
         texts = [translation.text for translation in translations]
         content = await self._call(size, document.translated, texts)
+        if warning := parts_warning(document.passages):
+            print(f"convs2s serve: a document: {warning}", file=sys.stderr, flush=True)
         # The name cannot be guessed, because whoever knows it may fetch the document.
         name = secrets.token_urlsafe(16) + suffix
         self._files[name] = content

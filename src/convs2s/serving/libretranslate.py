@@ -16,7 +16,7 @@ from convs2s.documents.html import read_html
 from convs2s.documents.passages import Translatable
 from convs2s.documents.read import SERVED, Document, document_of
 from convs2s.errors import UserError, failures_of_file
-from convs2s.serving.models import AUTO, Detected, Models, language_name
+from convs2s.serving.models import AUTO, Detected, Models
 from convs2s.serving.requests import (
     CheckedRequest,
     Texts,
@@ -24,6 +24,7 @@ from convs2s.serving.requests import (
     check_request,
 )
 from convs2s.serving.settings import ServerSettings
+from convs2s.text.languages import language_name
 
 KEYS = {"q", "source", "target"}
 """A request with any of these keys is in LibreTranslate's format, unless it has the key ``texts``.

@@ -12,6 +12,7 @@ from convs2s.decoding.parallel import Stop
 from convs2s.decoding.translate import Translation
 from convs2s.errors import UserError
 from convs2s.pages.render import asset
+from convs2s.text.languages import language_name
 
 AUTO = "auto"
 """The ``source`` of a request that leaves the server to detect the language of its texts."""
@@ -125,23 +126,13 @@ def _detect(text: str, by_source: dict[str, Translator]) -> list[Detected]:
     ]
 
 
-def language_name(code: str) -> str:
-    """Return the English name of a language, or its code if the name is not known."""
-    return _known(code).get("name", code)
-
-
 def example_text(code: str) -> str:
     """Return a sentence with which a user can try a model of this source language, or ""."""
-    return _known(code).get("example", "")
-
-
-def _known(code: str) -> dict[str, str]:
-    """Return the name and the example of a language; of pt_BR, for instance, those of pt."""
-    return _languages().get(code.partition("_")[0], {})
+    return _examples().get(code.partition("_")[0], "")
 
 
 @cache
-def _languages() -> dict[str, dict[str, str]]:
-    """Return the name and the example of each language, by its code."""
-    languages: dict[str, dict[str, str]] = yaml.safe_load(asset("languages.yaml"))
-    return languages
+def _examples() -> dict[str, str]:
+    """Return an example sentence of each language, by its code."""
+    examples: dict[str, str] = yaml.safe_load(asset("languages.yaml"))
+    return examples

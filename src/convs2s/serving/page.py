@@ -5,8 +5,9 @@ from starlette.responses import Response
 from convs2s.config.decoding import DecodingSettings
 from convs2s.documents.read import SERVED
 from convs2s.pages.render import asset, policy_digest, render_page, script
-from convs2s.serving.models import Models, example_text, language_name
+from convs2s.serving.models import Models, example_text
 from convs2s.serving.settings import ServerSettings
+from convs2s.text.languages import language_name
 
 HTML = "text/html; charset=utf-8"
 

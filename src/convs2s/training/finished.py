@@ -25,9 +25,11 @@ from convs2s.files.text import write_json
 from convs2s.layout import results_of
 from convs2s.manifest import manifest
 from convs2s.model_file import (
+    STATE,
     ModelDescription,
     calibrated,
     describe_model,
+    kept_file,
     recorded_identity,
     save_model,
 )
@@ -43,7 +45,7 @@ from convs2s.training.identity import TrainingJob, digest_of
 from convs2s.training.loading import validation_batches
 from convs2s.training.progress import write_history
 from convs2s.training.start import words_of_truecasers
-from convs2s.training.state_folder import LOCK, STATE, take_lock
+from convs2s.training.state_folder import LOCK, take_lock
 from convs2s.training.trainer import Trainer
 
 
@@ -113,11 +115,6 @@ def export(
     note_checksums([history, record], results_of(job.output))
     for path in (job.output, history, record):
         _keep(path)
-
-
-def kept_file(path: Path) -> Path:
-    """Return the second name, in ``state/``, of a finished model or of its records."""
-    return path.parent / STATE / f"finished.{path.name}"
 
 
 def _keep(path: Path) -> None:

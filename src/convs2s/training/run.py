@@ -22,13 +22,14 @@ from convs2s.errors import UserError
 from convs2s.files.atomic import size_of
 from convs2s.files.interrupts import handling, interrupt
 from convs2s.files.text import read_json, write_json
+from convs2s.model_file import STATE, kept_file
 from convs2s.models.build import build_network
 from convs2s.models.kernels import matmul
 from convs2s.models.kernels.choice import fastest_kernel, is_bf16_faster, products_of
 from convs2s.models.kernels.matmul import Kernel
 from convs2s.models.network import Network
 from convs2s.training.data import TrainingData, read_shortlist
-from convs2s.training.finished import export, kept_file, megabytes
+from convs2s.training.finished import export, megabytes
 from convs2s.training.heartbeat import HEARTBEATS, beating
 from convs2s.training.history import Validation
 from convs2s.training.identity import TrainingJob, identity
@@ -38,7 +39,7 @@ from convs2s.training.longer import drop_shorter, take_over
 from convs2s.training.progress import EVENTS, Watch
 from convs2s.training.scheduler import end_of_job
 from convs2s.training.start import begin
-from convs2s.training.state_folder import STATE, StateFolder
+from convs2s.training.state_folder import StateFolder
 from convs2s.training.trainer import Trainer
 from convs2s.training.update import Updater
 from convs2s.training.workers import Workers, is_worker, joined, worker_count
@@ -320,7 +321,8 @@ def log_end(trainer: Trainer, validation: Validation) -> None:
         if trainer.can_be_longer:
             effect = "goes on from the last state"
         log(
-            f"the last epoch was the best one, so more epochs would help; {advice}, which "
+            f"the last epoch was the best one, so more epochs would help; {advice} in "
+            "config.local.yaml, or in config/models.d/NAME.yaml for a model of your own, which "
             f"{effect}; this model stays in state/ until then"
         )
     if validation.source_use is not None:

@@ -36,7 +36,6 @@ from convs2s.training.tries import WITHOUT_A_WORD, counted, line_of
 if TYPE_CHECKING:
     from torch import Tensor
 
-STATE = "state"  # Name of the folder of states, beside the model
 LOCK = "lock"  # Name of the lock file in ``state/``, which the running training holds
 
 REFUSED = "refused.json"
