@@ -29,6 +29,7 @@ ELSEWHERE = {
     "curl http://127.0.0.1:8000/metrics": "tests/contract/test_server.py",
     "pip install -c constraints.txt -e '.[documents]'": "tests/contract/test_documents.py",
     "pip install -c constraints.txt -e '.[hub]'": "tests/contract/test_hub_folder.py",
+    "python tools/help_corpus.py": "tests/contract/test_help_corpus.py",
     "python3 -m venv env": "tests/contract/test_wheel.py",
     "import convs2s": "tests/contract/test_python_api.py",
     "import pickle": "tests/contract/test_python_api.py",

@@ -174,7 +174,7 @@ def test_a_file_that_is_no_model(checkout: Checkout) -> None:
 
 
 def test_a_fault_of_the_trainer_comes_through_its_pipe(finished: Checkout) -> None:
-    folder = "results/mine_en_nl/models/small/seed3"
+    folder = "results/mine_en_nl/models/small_plateau/seed3"
     lock = finished.write(f"{folder}/state/lock", "process 1 on another node\n")
     with lock.open() as held:
         fcntl.flock(held, fcntl.LOCK_EX)
@@ -184,7 +184,7 @@ def test_a_fault_of_the_trainer_comes_through_its_pipe(finished: Checkout) -> No
     says(error, "another training is writing here (process 1 on another node)")
     left = [f"{folder}/state/{name}" for name in ("lock", "refused.json")]
     assert finished.files(folder) == left
-    log = finished / "results/logs/mine_en_nl/small/seed3/train.log"
+    log = finished / "results/logs/mine_en_nl/small_plateau/seed3/train.log"
     assert error in log.read_text("utf-8")
 
 

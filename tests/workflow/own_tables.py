@@ -6,7 +6,12 @@ import yaml
 
 from tests.support.checkout import Checkout
 
-OURS = {"task": "mine_en_nl", "model": "small", "runs": ["seed1"], "testset": "test"}
+OURS = {
+    "task": "mine_en_nl",
+    "model": "small_plateau",
+    "runs": ["seed1"],
+    "testset": "test",
+}
 CLAIM = {
     "says": "a beam of five beats none",
     "source": "this test",

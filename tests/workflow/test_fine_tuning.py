@@ -19,7 +19,7 @@ pytestmark = pytest.mark.slow
 
 RESULTS = "a b/$(touch ran)"
 SCALE = f"description: a copy\nresults_dir: {RESULTS}\ndownloads_dir: d d\n"
-BASE = f"{RESULTS}/mine_en_nl/models/small/seed1/model.safetensors"
+BASE = f"{RESULTS}/mine_en_nl/models/small_plateau/seed1/model.safetensors"
 START = "data/s p $(touch ran).safetensors"  # outside the results
 TUNED = f"{RESULTS}/mine_tuned/models/small_tuned/seed1"
 TASK = f"""\

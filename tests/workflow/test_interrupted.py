@@ -12,8 +12,8 @@ import yaml
 from tests.support.checkout import Checkout
 from tests.support.processes import wait_for
 
-MODEL = "results/mine_en_nl/models/small/seed2/model.safetensors"
-LOG = "results/logs/mine_en_nl/small/seed2/train.log"
+MODEL = "results/mine_en_nl/models/small_plateau/seed2/model.safetensors"
+LOG = "results/logs/mine_en_nl/small_plateau/seed2/train.log"
 
 
 def text(checkout: Checkout, name: str) -> str:
@@ -49,7 +49,7 @@ def test_ctrl_c_ends_all_and_the_same_command_resumes_after_jobs_that_are_left(
 ) -> None:
     options = yaml.safe_load(text(finished, "config.local.yaml"))
     often = {"maximum_epochs": 4000, "checkpoint_minutes": 0.01}
-    options["overrides"]["models"]["small"]["training"] |= often
+    options["overrides"]["models"]["small_plateau"]["training"] |= often
     finished.configure(options)
     process = train(finished)
     (error,) = finished.snakemake(MODEL).errors

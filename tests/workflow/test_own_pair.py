@@ -12,10 +12,13 @@ from tests.support.checkout import Checkout, Done
 from tests.workflow.own_tables import write_paper
 
 TASK = "results/mine_en_nl"
-MODEL = f"{TASK}/models/small"
+MODEL = f"{TASK}/models/small_plateau"
 RUN = f"{MODEL}/seed1"
 TUNED = f"{RUN}/valid.beam5_en_de.length_penalty"
-RESCORED = ("beam5.rescored-by-small-seed2", "beam5_en_de.rescored-by-small-ensemble2")
+RESCORED = (
+    "beam5.rescored-by-small_plateau-seed2",
+    "beam5_en_de.rescored-by-small_plateau-ensemble2",
+)
 
 # Text of the same task without a validation file, with BPE codes of each side, and with test text
 # in the training text, from which it is removed again.
@@ -45,7 +48,9 @@ def further(
     done.succeeded()
     checkout = original.copy(tmp_path_factory.mktemp("further"))
     checkout.write("config/tasks/mine_held_out.yaml", HELD_OUT)
-    typed = [line.split()[1] for line in own_pair.commands(root) if "/small/" in line]
+    typed = [
+        line.split()[1] for line in own_pair.commands(root) if "/small_plateau/" in line
+    ]
     targets = [target for target in typed if target.startswith(MODEL)]
     targets += ["results/mine_en_nl_word/bleu.txt", f"{TUNED}.svg"]
     scored = (*RESCORED, "beam5_en_de")
@@ -146,7 +151,7 @@ def test_words_are_aligned_and_replaced(further: Checkout) -> None:
     counts = scores["unknown_words"]
     assert counts["dictionary"] > 0
     assert counts["total"] == counts["dictionary"] + counts["copied"]
-    translations = further / f"{folder}/models/small/seed1/test.beam5.jsonl"
+    translations = further / f"{folder}/models/small_plateau/seed1/test.beam5.jsonl"
     rows = map(json.loads, translations.read_text("utf-8").splitlines())
     assert sum(len(row["replacements"]) for row in rows) == counts["total"]
 
@@ -183,7 +188,7 @@ description: figure 3 from the model of one's own language pair
 results_dir: results
 downloads_dir: results/downloads
 tasks: {wmt14_en_de_bpe80k: mine_en_nl}
-models: {attention_plot: small}
+models: {attention_plot: small_plateau}
 tests: {newstest2014: test}
 example_line: 10
 """

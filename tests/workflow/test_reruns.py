@@ -17,7 +17,7 @@ from tests.support.damage import flipped
 from tests.workflow.own_tables import write_paper
 
 BLEU = "results/mine_en_nl/bleu.txt"
-SMALL = "results/mine_en_nl/models/small"
+SMALL = "results/mine_en_nl/models/small_plateau"
 RUN = f"{SMALL}/seed1"
 VOCABULARY = "results/mine_en_nl/vocabulary/en.tsv"
 STORE = "results/mine_en_nl/dataset/train.arrow"
@@ -57,7 +57,7 @@ def test_what_changes_no_result_reruns_nothing(finished: Checkout) -> None:
     # Without a new version.
     finished.insert("src/convs2s/training/trainer.py", "pass")
     machine = {"checkpoint_minutes": 5, "tensorboard": True, "threads": 2}
-    override(finished, "models", "small", training=machine)
+    override(finished, "models", "small_plateau", training=machine)
     assert machine.keys() >= {"checkpoint_minutes", "tensorboard"}
     done = finished.snakemake(BLEU)
     assert done.nothing_to_do, done.said
@@ -119,7 +119,7 @@ def forget_decoding(records: Path) -> None:
 MERGES = {"learn_bpe", "binarize", "train_model", "evaluate_bleu"}
 EPOCHS = {"write_model_settings", "train_model", "evaluate_bleu"}
 # Its schedule is a cosine.
-AGAIN = "\nmine_en_nl/small: training.maximum_epochs 2 -> 3: 1 training starts again\n"
+AGAIN = "\nmine_en_nl/small_plateau: training.maximum_epochs 2 -> 3: 1 training starts again\n"
 BEAM = {"decode_test_set", "evaluate_bleu", "summarize_runs"}
 
 
@@ -128,7 +128,13 @@ BEAM = {"decode_test_set", "evaluate_bleu", "summarize_runs"}
     [
         (empty, "tasks", "mine_en_nl", {}, set()),
         (damage, "tasks", "mine_en_nl", {"vocabulary": {"merges": 40}}, MERGES),
-        (shutil.rmtree, "models", "small", {"training": {"maximum_epochs": 3}}, EPOCHS),
+        (
+            shutil.rmtree,
+            "models",
+            "small_plateau",
+            {"training": {"maximum_epochs": 3}},
+            EPOCHS,
+        ),
         (forget_decoding, "decodings", "beam5", {"beam": 2}, BEAM),
     ],
 )
@@ -232,7 +238,7 @@ if any(word.endswith("{word}") for word in sys.orig_argv):
 def test_the_dependents_of_a_job_that_died_are_made_again(
     finished: Checkout, rule: str, word: str, output: str
 ) -> None:
-    override(finished, "models", "small", training={"maximum_epochs": 3})
+    override(finished, "models", "small_plateau", training={"maximum_epochs": 3})
     place = f"{SMALL}/{output}"
     note = "/.".join(place.rsplit("/", 1)) + ".try"
     finished.write("stand_in/sitecustomize.py", DEATH.format(word=word, note=note))

@@ -19,7 +19,7 @@ from tests.support.processes import wait_for
 PAGE = "docs/cloud.md"
 DEMO = "results/demo_en_fr/bleu.txt"
 OWN = "results/mine_en_nl/bleu.txt"
-RUN = "results/mine_en_nl/models/small/seed2"
+RUN = "results/mine_en_nl/models/small_plateau/seed2"
 SCORE = f"{RUN}/test.beam5.bleu.json"
 
 
@@ -65,7 +65,7 @@ def test_a_killed_training_goes_on_and_all_of_it_is_in_the_storage(
     """A second training, with more epochs than a kill waits for, on text in the storage."""
     small = finished
     options = yaml.safe_load((small / "config.local.yaml").read_text("utf-8"))
-    options["overrides"]["models"]["small"]["training"]["maximum_epochs"] = 20
+    options["overrides"]["models"]["small_plateau"]["training"]["maximum_epochs"] = 20
     small.configure(options)
     (small / RUN).with_name("settings.json").unlink()  # is made again, for more epochs
     command = ["-n", SCORE, *folder]
@@ -80,7 +80,7 @@ def test_a_killed_training_goes_on_and_all_of_it_is_in_the_storage(
     kill_in_training(small, folder)
     assert not (tmp_path / "store" / RUN / "model.safetensors").exists()
     small.snakemake(SCORE, *folder).succeeded()
-    log = tmp_path / "store/results/logs/mine_en_nl/small/seed2/train.log"
+    log = tmp_path / "store/results/logs/mine_en_nl/small_plateau/seed2/train.log"
     assert "resuming in epoch" in log.read_text("utf-8")
     assert (tmp_path / "store" / SCORE).is_file()
     assert not (small / "results").exists()

@@ -42,9 +42,9 @@ class Size(NamedTuple):
 
 
 SIZES = (
-    Size(5_000, "small", 2_000),
-    Size(20_000, "small", 4_000),
-    Size(200_000, "small", 8_000),
+    Size(5_000, "small_plateau", 2_000),
+    Size(20_000, "small_plateau", 4_000),
+    Size(200_000, "small_plateau", 8_000),
     Size(2_000_000, "larger", 16_000),
     Size(float("inf"), "wmt16_en_ro", 40_000),
 )

@@ -52,7 +52,7 @@ WITH_THE_WORKFLOW = {
 }
 """What a workflow's run is tried beside: it takes long, and shares no file with the others."""
 
-OWN = {"headline": {"seeds": [1]}, "vocabulary": {"merges": 40}}
+OWN = {"headline": {"model": "small", "seeds": [1]}, "vocabulary": {"merges": 40}}
 OVERRIDES = {"models": {"small": own_pair.TINY}, "tasks": {"mine_en_nl": OWN}}
 
 
