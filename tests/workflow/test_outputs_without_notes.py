@@ -10,7 +10,7 @@ from tests.support.checkout import Checkout, Done
 from tests.support.mirror import DEVICE, RESULTS, add_mirror
 
 BLEU = "results/mine_en_nl/bleu.txt"
-RUN = "results/mine_en_nl/models/small/seed1"
+RUN = "results/mine_en_nl/models/small_plateau/seed1"
 FETCHED = "raw.githubusercontent.com/multi30k/dataset/master/data/task1/raw/train.en.gz"
 DOWNLOAD = f"{RESULTS}/downloads/{FETCHED}"
 
