@@ -16,8 +16,17 @@ from convs2s.mirror.write import CONTENTS, write_mirror
 from mirror.__main__ import shipped_tar
 from mirror.contents import contents
 
-ELSEWHERE = ("demo:", "titles:", "data/wmt14_en_fr/bitexts.tgz")
-"""Nobody serves the last one, and no stand-in is generated."""
+GITHUB = "https://raw.githubusercontent.com"
+ELSEWHERE = (
+    "demo:",
+    "titles:",
+    "data/wmt14_en_fr/bitexts.tgz",
+    "data/mixed/",
+    f"{GITHUB}/Sandeep-4469/",
+    f"{GITHUB}/Jun1770watanabe/",
+    f"{GITHUB}/nyu-mll/",
+)
+"""What no stand-in is generated for: the corpora of this project, and a file that nobody serves."""
 
 
 def places(mirror: Path) -> list[str]:

@@ -32,8 +32,8 @@ from tests.support.refusals import refusal, says
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (("--output", "out"), ["--output", "--workers", "for files"]),
-        (("--workers", 2), ["--output", "--workers", "for files"]),
+        (("--output", "out"), ["--output", "--workers", "a file to translate"]),
+        (("--workers", 2), ["--output", "--workers", "a file to translate"]),
         (("--n-best", 6), ["--n-best 6", "a beam of 5"]),
         (("--input", "nowhere"), ["nowhere: no such file"]),
         (("--input", "nowhere", "--output", "-"), ["-: leave --input and --output"]),

@@ -16,7 +16,7 @@ MODELS: dict[str, Values] = yaml.safe_load((DATA / "papers/models.yaml").read_te
 TASKS: dict[str, Values] = yaml.safe_load((DATA / "papers/tasks.yaml").read_text())
 COMMON = MODELS["common"]
 MODELS_OF_THIS_PROJECT = "small", "larger", "demo", "long"
-TASKS_OF_THIS_PROJECT = "demo", "multi30k", "arxiv_titles", "iwslt14"
+TASKS_OF_THIS_PROJECT = "demo", "multi30k", "mixed", "arxiv_titles", "iwslt14"
 """What the names of models and of tasks begin with that are in no paper."""
 WITHOUT_EFFECT = {"threads", "checkpoint_minutes", "start", "tensorboard"}
 
