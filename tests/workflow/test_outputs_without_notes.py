@@ -89,29 +89,24 @@ def fetched(checkout: Checkout, mirror: Path) -> Checkout:
     return checkout
 
 
-@pytest.mark.parametrize(
-    ("old", "new"),
-    [
-        ("sha256: ", "sha256: 0"),
-        ("bytes: ", "bytes: 1"),
-        ("url: https:", "url: http:"),
-        ("sha256: [0-9a-f]+\n *", ""),
-    ],
-)
 def test_a_changed_line_of_a_download_is_seen_without_snakemakes_records(
-    fetched: Checkout, old: str, new: str
+    fetched: Checkout,
 ) -> None:
     downloads = fetched / "config/downloads.yaml"
     before = downloads.read_text("utf-8")
     entry = re.search(rf"- url: https://{FETCHED}\n(?:  .*\n)+", before)
     assert entry
-    other = re.sub(old, new, entry[0])
-    if "sha256: 0" in other:
-        other = re.sub(r"(sha256: 0.*).\n", r"\1\n", other)
-    assert other != entry[0]
-    downloads.write_text(before.replace(entry[0], other), "utf-8")
-    done = fetched.snakemake("-n", DOWNLOAD)
-    assert done.planned == {"download_file": 1}, done.said
+    for old, new in (
+        ("sha256: .", "sha256: f"),
+        ("bytes: ", "bytes: 1"),
+        ("url: https:", "url: http:"),
+        ("sha256: [0-9a-f]+\n *", ""),
+    ):
+        other = re.sub(old, new, entry[0])
+        assert other != entry[0]
+        downloads.write_text(before.replace(entry[0], other), "utf-8")
+        done = fetched.snakemake("-n", DOWNLOAD)
+        assert done.planned == {"download_file": 1}, done.said
     fetched.snakemake(DOWNLOAD).succeeded()
     assert fetched.snakemake("-n", DOWNLOAD).nothing_to_do
 
