@@ -91,6 +91,12 @@ a: 1\n---\nb: 1 => :2: but found another document
 """
 
 
+def test_a_number_to_the_base_of_60_that_is_too_large(tmp_path: Path) -> None:
+    (tmp_path / "a.yaml").write_text(f"b: 1\na: 1{':00' * 400}.0\n")
+    message = refusal(read_yaml, tmp_path / "a.yaml", "a.yaml")
+    says(message, "a.yaml:2: not a valid value: ")
+
+
 @pytest.mark.parametrize(("text", "words"), rows(WHAT_IS_NOT_YAML))
 def test_what_is_not_yaml(tmp_path: Path, text: str, words: str) -> None:
     (tmp_path / "a.yaml").write_text(text)

@@ -36,12 +36,13 @@ class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[mi
 
         Raises:
             ConstructorError: The node is not a valid value of its type, such as the date
-                2020-13-01. The error has the line.
+                2020-13-01. The error states the line.
         """
         try:
             return super().construct_object(node, deep)
-        # An empty !!int raises LookupError.
-        except (ValueError, LookupError, AttributeError) as error:
+        # An empty !!int raises LookupError, a !!timestamp that is no date AttributeError, and a
+        # number to the base of 60 with hundreds of digits (1:00:00...) OverflowError.
+        except (ValueError, LookupError, AttributeError, OverflowError) as error:
             raise _fault(f"not a valid value: {error}", node) from None
 
 
