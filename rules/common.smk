@@ -18,14 +18,7 @@ from convs2s.layout import Layout
 from convs2s.pipeline.plan import Plan
 from convs2s.pipeline.fingerprint import fingerprints
 from convs2s.pipeline.job import prefix_of
-from convs2s.pipeline.outdated import (
-    accept,
-    accepts_outputs,
-    change_file,
-    has_note,
-    params_of_job,
-    remember_without_note,
-)
+from convs2s.pipeline.outdated import change_file, params_of_job
 from convs2s.pipeline.process import provide_environment
 from convs2s.pipeline.run import begin_run, check_folder, hold_results
 from convs2s.pipeline.tries import failed_try
@@ -132,8 +125,10 @@ def is_there(output):
 
     Its path has the prefix of a module, and is in the folder of local copies if it is in a storage.
     """
+    if Path(output).exists():
+        return True
     prefix = prefix_of(str(rules.write_ledger.output[0]), layout.paper("ledger.jsonl"))
-    return Path(output).exists() or bool(prefix) and plan.exists(output.removeprefix(prefix))
+    return bool(prefix) and plan.exists(output.removeprefix(prefix))
 
 
 def changed(rule, own=None, params=None):
@@ -149,11 +144,7 @@ def changed(rule, own=None, params=None):
         noted = params or params_of_job(getattr(rules, rule).params.items(), wildcards)
         own_files = plan.own_files(own(wildcards) if own else [])
         output = first_output(rule, wildcards)
-        if accepts_outputs(sys.argv[1:]) and is_there(output):
-            in_one_line(accept)(output, noted, own_files)
-        path, is_outdated = in_one_line(change_file)(output, noted, own_files)
-        if not is_outdated and not has_note(output) and is_there(output):
-            remember_without_note(output)
+        path, is_outdated = in_one_line(change_file)(output, noted, own_files, is_there)
         if path is None:
             return []
         return local(str(path)) if is_outdated else ancient(local(str(path)))

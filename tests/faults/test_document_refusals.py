@@ -1,7 +1,6 @@
 """Documents that cannot be read, and documents that are given to ``convs2s translate``."""
 
 import io
-import time
 import zipfile
 from pathlib import Path
 
@@ -57,15 +56,16 @@ MARKS = r"""<a_ <a\n <a_b=' <!-- [ ![a]( [a]:_b\n ` **a_ *_a\n > |_a\n|-\n #\n &
 
 @pytest.mark.parametrize("part", MARKS.split())
 @pytest.mark.parametrize("suffix", [".md", ".html"])
-def test_marks_without_ends_are_read_in_linear_time(
+def test_marks_without_ends_stay_as_they_are(
     tmp_path: Path, part: str, suffix: str
 ) -> None:
+    """A parser whose time grows with the square of the length does not end here for minutes."""
     mark = part.replace("_", " ").replace(r"\n", "\n")
     path = tmp_path / f"document{suffix}"
     path.write_text(mark * (100_000 // len(mark)))
-    started = time.process_time()
-    read_document(path)
-    assert time.process_time() - started < 10
+    document = read_document(path)
+    same = document.translated(document.texts)
+    assert same.split() == path.read_bytes().split()  # a wrapped line may be joined
 
 
 def test_no_input_of_a_document_is_overwritten(

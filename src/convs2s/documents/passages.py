@@ -107,7 +107,7 @@ class Passage:
         The next ones of ``translations`` are those of ``texts``, which are taken from it.
         """
         taken = islice(translations, len(self.texts))
-        translations = map(_with_the_stops_of, self.texts, taken)
+        translations = map(_without_added_stop, self.texts, taken)
         whole = next(translations) if self._has_whole else None
         own = dict(zip(self._translated, translations, strict=False))
         pieces = None if whole is None else self._cut(whole, own)
@@ -321,7 +321,7 @@ def has_letter(text: str) -> bool:
     return any(map(str.isalpha, text))
 
 
-def _with_the_stops_of(source: str, translation: str) -> str:
+def _without_added_stop(source: str, translation: str) -> str:
     """Return a translation without its final full stop if no sentence ends in the source.
 
     Models that are trained on sentences add one to a heading or the text of a link.

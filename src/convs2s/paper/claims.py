@@ -173,6 +173,7 @@ def judge(settings: Settings, entries: EntriesOfCells) -> list[JudgedClaim]:
     pooled = pools(settings, entries)
 
     def find(*names: CellName) -> list[Evidence]:
+        """Return the evidence of cells, with runs of one processor if there are such."""
         cells = [evidence(settings, name, entries) for name in names]
         found = []
         for cell in on_one_processor(cells, entries, equal):

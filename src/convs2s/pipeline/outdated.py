@@ -21,7 +21,7 @@ import os
 import shutil
 import sys
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from convs2s.files.atomic import atomic_path
@@ -56,17 +56,26 @@ def params_of_job(
 def change_file(
     output: str,
     params: Mapping[str, object],
-    own_files: Iterable[str],
+    own_files: Sequence[str],
+    is_there: Callable[[str], bool] = os.path.exists,
 ) -> tuple[Path | None, bool]:
     """Return the change file of a job, and whether the job's outputs are out of date.
 
-    ``output`` is the job's first output, ``params`` are the params of its rule, and ``own_files``
-    those of its inputs that a user provides. If the outputs are out of date, the file is newer than
-    they are. Otherwise there is one only if an earlier run needed it; None if there is none.
+    If the outputs are out of date, the file is newer than they are. Otherwise there is one only if
+    an earlier run needed it; None if there is none. With ``snakemake --touch``, outputs that are
+    there get a note first. Outputs without a note are named when this process ends.
+
+    Args:
+        output: the job's first output.
+        params: the params of its rule.
+        own_files: those of its inputs that a user provides.
+        is_there: returns whether an output exists, here or in a storage.
 
     Raises:
-        UserError: the file cannot be written.
+        UserError: the file or the note cannot be written.
     """
+    if _accepts_outputs(sys.argv[1:]) and is_there(output):
+        _accept(output, params, own_files)
     digest = digest_of(params)
     states = states_of(own_files)
     name = f"{Path(output).name}.{digest_of([output, digest, states])}"
@@ -77,16 +86,19 @@ def change_file(
     # Jobs plan, too, but only the run decides what is out of date.
     if is_outdated and RUN not in os.environ:
         _make_newer(file, note_of_origin(output))
-    return file if file.is_file() else None, is_outdated
+    if not is_outdated and not note_of_origin(output).is_file() and is_there(output):
+        _remember_without_note(output)
+    existing_file = file if file.is_file() else None
+    return existing_file, is_outdated
 
 
-def accepts_outputs(words: Sequence[str]) -> bool:
+def _accepts_outputs(words: Sequence[str]) -> bool:
     """Return whether Snakemake's command line accepts outputs as they are, by ``--touch``."""
     plans_only = any(word == "-n" or word.startswith("--dry") for word in words)
     return not plans_only and any(word in ("-t", "--touch") for word in words)
 
 
-def accept(output: str, params: Mapping[str, object], inputs: Iterable[str]) -> None:
+def _accept(output: str, params: Mapping[str, object], inputs: Iterable[str]) -> None:
     """Note that a job's outputs, of which ``output`` is the first, are as they would be made now.
 
     Raises:
@@ -98,13 +110,9 @@ def accept(output: str, params: Mapping[str, object], inputs: Iterable[str]) -> 
         pass
 
 
-def has_note(output: str) -> bool:
-    """Return whether a job's first output has a note."""
-    return note_of_origin(output).is_file()
-
-
-def remember_without_note(output: str) -> None:
+def _remember_without_note(output: str) -> None:
     """Remember that an output is there and has no note, for `name_without_note`."""
+    # Jobs plan again what the run has planned, and said, before.
     if RUN not in os.environ and output not in _without_note:
         _without_note.append(output)
 
@@ -116,7 +124,7 @@ def name_without_note() -> None:
     Nobody knows whether they are up to date if Snakemake has no records of them, and to make them
     again may take days. So they are kept, and the line says so.
     """
-    found = [one for one in _without_note if not has_note(one)]
+    found = [one for one in _without_note if not note_of_origin(one).is_file()]
     _without_note.clear()
     if found:
         others = len(found) - 1
