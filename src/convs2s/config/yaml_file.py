@@ -3,6 +3,7 @@
 import re
 from itertools import chain
 from pathlib import Path
+from typing import NamedTuple
 
 import yaml
 from yaml.constructor import ConstructorError
@@ -90,35 +91,48 @@ def read_yaml(path: Path, name: str) -> object:
         ) from None
 
 
-def _check(
-    node: yaml.Node,
-    depth: int,
-    sizes: dict[yaml.Node, int],
-) -> int:
-    """Return how many values a node would have if each alias were written out.
+class _Extent(NamedTuple):
+    """What a node would be if each alias in it were written out."""
 
-    The number is limited because a small file with aliases of aliases can stand for billions of
-    values. ``depth`` is how many levels of lists and mappings may still be nested. ``sizes`` has
-    the results for nodes that were visited, so that the node of an alias is not visited again.
+    values: int
+    levels: int
+
+
+def _check(
+    node: yaml.Node, depth: int, extents: dict[yaml.CollectionNode, _Extent]
+) -> _Extent:
+    """Return how many values a node would have, and how many levels of lists and mappings.
+
+    Both are limited. A small file with aliases of aliases can stand for billions of values, or be
+    nested more deeply than PyYAML can construct. ``depth`` is how many levels may still be nested.
+    ``extents`` has the results for nodes that were visited, so that the node of an alias is not
+    visited again.
 
     Raises:
         ConstructorError: The node has too many values or levels, or a mapping repeats a key.
     """
     if not isinstance(node, yaml.CollectionNode):
-        return 1
-    if depth == 0:
+        return _Extent(values=1, levels=0)
+    # A list that holds an alias of itself has no end: it is not in ``extents`` before this.
+    if depth == 0 or (node in extents and extents[node].levels > depth):
         raise _fault(f"more than {DEEPEST_NESTING} nested lists and mappings", node)
-    if node not in sizes:
+    if node not in extents:
         below = node.value
         if isinstance(node, yaml.MappingNode):
             _refuse_repeated_keys(node)
             below = chain.from_iterable(node.value)
-        sizes[node] = 1 + sum(_check(part, depth - 1, sizes) for part in below)
-        if sizes[node] > MOST_YAML_VALUES:
+        values = 1
+        levels = 0
+        for part in below:
+            extent = _check(part, depth - 1, extents)
+            values += extent.values
+            levels = max(levels, extent.levels)
+        if values > MOST_YAML_VALUES:
             raise _fault(
                 f"more than {MOST_YAML_VALUES} values if aliases are written out", node
             )
-    return sizes[node]
+        extents[node] = _Extent(values, levels + 1)
+    return extents[node]
 
 
 def _refuse_repeated_keys(node: yaml.MappingNode) -> None:

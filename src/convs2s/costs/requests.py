@@ -158,8 +158,11 @@ def submission_of(words: Sequence[str], started_in: Path) -> Submission:
         if profile:
             parser.set_defaults(**_profile(profile, profile_folders))
     options, _ = parser.parse_known_args(words)
-    # On a command line, limits are words NAME=NUMBER. In a profile, they may be a mapping.
+    # On a command line, limits are words NAME=NUMBER. A profile may also have them as a mapping, or
+    # as a text of such words.
     limits = options.resources or {}
+    if isinstance(limits, str):
+        limits = limits.split()
     if isinstance(limits, list):
         limits = dict(word.split("=", 1) for word in limits)
     return Submission(
@@ -200,7 +203,10 @@ def table(plan: DryRun) -> Iterator[str]:
     rows = []
     for largest, kind in _kinds(plan.requests):
         row = [largest.name, f"{len(kind):,}"]
-        for resource in ("threads", "mem_mb", "runtime"):
+        threads = _range(request.resources.get("threads") for request in kind)
+        # The dry run is told of so many cores: a job that has them all takes what there is.
+        row.append(threads.replace(f"{ALL_CORES:,}", "all"))
+        for resource in ("mem_mb", "runtime"):
             row.append(_range(request.resources.get(resource) for request in kind))
         gpus = _range(str(request.gpus) for request in kind)
         row += ["" if gpus == "0" else gpus, _further(largest)]
@@ -289,7 +295,7 @@ def _range(values: Iterable[str | None]) -> str:
     """Format the smallest and the largest number; add a question mark if any is not known."""
     stated = {value for value in values if value is not None}
     numbers = sorted(int(value) for value in stated if value.isdecimal())
-    parts = ["all" if number >= ALL_CORES else f"{number:,}" for number in numbers]
+    parts = [f"{number:,}" for number in numbers]
     if len(parts) > 2:
         parts = [parts[0], parts[-1]]
     if len(numbers) < len(stated):

@@ -111,7 +111,9 @@ class Passage:
         whole = next(translations) if self._has_whole else None
         own = dict(zip(self._translated, translations, strict=False))
         pieces = None if whole is None else self._cut(whole, own)
-        self.is_in_parts = pieces is None and len(own) > 1
+        # A fixed fragment is not translated, but it is part of a sentence.
+        with_words = [part for part in self.fragments if has_letter(part.text)]
+        self.is_in_parts = pieces is None and bool(own) and len(with_words) > 1
         texts = [fragment.text for fragment in self.fragments]
         beginning = _BLANK_RUN if pieces else self._beginning
         for index, piece in (pieces or own).items():

@@ -162,7 +162,12 @@ class _Records:
             yield _damaged_model
         elif compression_of(path.name) or note_path(path).is_file():
             yield _changed_file
-        elif has_note(path) and path not in self.listed and self._is_of_jobs(path):
+        elif (
+            has_note(path)
+            and path not in self.listed
+            and path.name != CHECKSUM_LIST
+            and self._is_of_jobs(path)
+        ):
             yield _missing_note
         if path.suffix == ".json" and not is_download and path not in self.listed:
             yield self._changed_inputs

@@ -157,18 +157,20 @@ def training_rates(
     shortest = {name: [math.inf] * len(shapes) for name in names}
     before = matmul.in_use()
     end = time.perf_counter() + SHARED_SECONDS
-    for number in range(MOST_ROUNDS):
-        if number >= LEAST_ROUNDS and time.perf_counter() > end:
-            break
-        for name, seconds in shortest.items():
-            if name != "bf16":
-                matmul.use(name)
-            for index, work in enumerate(passes):
-                with torch.autocast("cpu", torch.bfloat16, enabled=name == "bf16"):
-                    # Processor time depends less on other processes than elapsed time.
-                    now = timeit(work, timer=time.process_time, number=1)
-                seconds[index] = min(seconds[index], now)
-    matmul.use(before)
+    try:
+        for number in range(MOST_ROUNDS):
+            if number >= LEAST_ROUNDS and time.perf_counter() > end:
+                break
+            for name, seconds in shortest.items():
+                if name != "bf16":
+                    matmul.use(name)
+                for index, work in enumerate(passes):
+                    with torch.autocast("cpu", torch.bfloat16, enabled=name == "bf16"):
+                        # Processor time depends less on other processes than elapsed time.
+                        now = timeit(work, timer=time.process_time, number=1)
+                    seconds[index] = min(seconds[index], now)
+    finally:
+        matmul.use(before)
     multiplications = sum(math.prod(shape) * count for shape, count in shapes.items())
     # There are three products: the output, the gradient of the input and that of the weight. Each
     # takes as many additions as multiplications.
