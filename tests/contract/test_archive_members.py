@@ -29,7 +29,9 @@ def test_zeros_after_the_end_of_gzip_are_no_garbage(tmp_path: Path) -> None:
     assert read(file) == TEXT
 
 
-@pytest.mark.parametrize("suffix", "tar TGZ tar.bz2 tbz2 txz tar.zst ZIP".split())
+@pytest.mark.parametrize(
+    "suffix", ["tar", "TGZ", "tar.bz2", "tbz2", "txz", "tar.zst", "ZIP"]
+)
 def test_members(tmp_path: Path, suffix: str) -> None:
     """A suffix may stand in capitals."""
     path = make_archive(tmp_path / f"a.{suffix}", MEMBERS)
