@@ -12,51 +12,56 @@ import yaml
 
 from convs2s.files.text import write_lines
 from tests.contract.pages import Block, blocks
+from tests.support.refusals import rows
 
-ELSEWHERE = {
-    "PYTHONPATH=tools python -m demo_corpus": "tools/demo_corpus/tests/test_main.py",
-    "convs2s export-results results/": "tests/contract/test_exported_results.py",
-    "convs2s get": "tests/contract/test_published_models.py",
-    "convs2s import fairseq": "tests/reference/test_interop.py",
-    "convs2s mirror FOLDER": "tests/contract/test_miniature_mirror.py",
-    "convs2s results docs/results/": "tests/house/test_results_page.py",
-    "convs2s remove-states": "tests/contract/test_remove_states.py",
-    "convs2s new-task pairs.tsv": "tests/contract/test_new_task.py",
-    "convs2s status": "tests/contract/test_status_of_runs.py",
-    "cd results/demo_en_fr": "tests/contract/test_exported_results.py",
-    "curl http://127.0.0.1:8000/translate": "tests/contract/test_server.py",
-    "convs2s serve en_fr.safetensors": "tests/contract/test_server.py",
-    "curl http://127.0.0.1:8000/metrics": "tests/contract/test_server.py",
-    "pip install -c constraints.txt -e '.[documents]'": "tests/contract/test_documents.py",
-    "pip install -c constraints.txt -e '.[hub]'": "tests/contract/test_hub_folder.py",
-    "python tools/help_corpus.py": "tests/contract/test_help_corpus.py",
-    "python3 -m venv env": "tests/contract/test_wheel.py",
-    "import convs2s": "tests/contract/test_python_api.py",
-    "import pickle": "tests/contract/test_python_api.py",
-    "right, wrong = translator.score(": "tests/contract/test_python_api.py",
-    "rule all:": "tests/workflow/test_deployment.py",
-    "pip install snakedeploy": "tests/workflow/test_deployment.py",
-    "snakedeploy deploy-workflow https://": "tests/workflow/test_deployment.py",
-    "import json": "tests/contract/test_score_files.py",
-    ". .venv/bin/activate": "tests/workflow/test_profiles.py",
-    'python -c "from pathlib': "tests/contract/test_demo_corpus.py",
-}
+ELSEWHERE = dict(
+    rows("""
+PYTHONPATH=tools python -m demo_corpus => tools/demo_corpus/tests/test_main.py
+convs2s export-results results/ => tests/contract/test_exported_results.py
+convs2s get => tests/contract/test_published_models.py
+convs2s import fairseq => tests/reference/test_interop.py
+convs2s mirror FOLDER => tests/contract/test_miniature_mirror.py
+convs2s results docs/results/ => tests/house/test_results_page.py
+convs2s remove-states => tests/contract/test_remove_states.py
+convs2s new-task pairs.tsv => tests/contract/test_new_task.py
+convs2s status => tests/contract/test_status_of_runs.py
+cd results/demo_en_fr => tests/contract/test_exported_results.py
+curl http://127.0.0.1:8000/translate => tests/contract/test_server.py
+convs2s serve en_fr.safetensors => tests/contract/test_server.py
+curl http://127.0.0.1:8000/metrics => tests/contract/test_server.py
+pip install -c constraints.txt -e '.[documents]' => tests/contract/test_documents.py
+pip install -c constraints.txt -e '.[hub]' => tests/contract/test_hub_folder.py
+python tools/help_corpus.py => tests/contract/test_help_corpus.py
+python3 -m venv env => tests/contract/test_wheel.py
+import convs2s => tests/contract/test_python_api.py
+import pickle => tests/contract/test_python_api.py
+right, wrong = translator.score( => tests/contract/test_python_api.py
+rule all: => tests/workflow/test_deployment.py
+pip install snakedeploy => tests/workflow/test_deployment.py
+snakedeploy deploy-workflow https:// => tests/workflow/test_deployment.py
+import json => tests/contract/test_score_files.py
+. .venv/bin/activate => tests/workflow/test_profiles.py
+python -c "from pathlib => tests/contract/test_demo_corpus.py
+""")
+)
 """How a block begins, and what runs it."""
 
-NOT_RUN = {
-    "git clone https://": "CI runs on a clone, and there `make demo` and `make test`",
-    "make demo": "CI runs it (.github/workflows/ci.yml)",
-    "make paper-demo": "takes long; tests/workflow/test_profiles.py plans what it makes",
-    "python3 -m venv .venv": "fetches every package; `make` does the same, and hashes have tests",
-    "torchrun --nnodes 2": "needs two machines, as tests/workflow/test_slurm_nodes.py has by srun",
-    "docker build": "no test has Docker",
-    "apptainer build": "nor Apptainer",
-    "pgrep -u": "lists processes of the system",
-    "tail -f": "never ends",
-    "pip install -c constraints.txt -e '.[tensorboard]'": "installs, then never ends",
-    "t=results/multi30k_de_en": "needs a model that takes hours",
-    "perl -MDB_File": "needs WordNet's exceptions of ROUGE 1.5.5",
-}
+NOT_RUN = dict(
+    rows("""
+git clone https:// => CI runs on a clone, and there `make demo` and `make test`
+make demo => CI runs it (.github/workflows/ci.yml)
+make paper-demo => takes long; tests/workflow/test_profiles.py plans what it makes
+python3 -m venv .venv => fetches every package; `make` does the same, and hashes have tests
+torchrun --nnodes 2 => needs two machines, as tests/workflow/test_slurm_nodes.py has by srun
+docker build => no test has Docker
+apptainer build => nor Apptainer
+pgrep -u => lists processes of the system
+tail -f => never ends
+pip install -c constraints.txt -e '.[tensorboard]' => installs, then never ends
+t=results/multi30k_de_en => needs a model that takes hours
+perl -MDB_File => needs WordNet's exceptions of ROUGE 1.5.5
+""")
+)
 """How a block begins, and why nothing runs it."""
 
 STARTS = re.compile(

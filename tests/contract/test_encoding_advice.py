@@ -44,18 +44,18 @@ def test_a_word_is_shown_in_each_likely_encoding(
 @pytest.mark.parametrize(
     ("sample", "words"),
     [
-        ("\ufeffa".encode("utf-16-le"), ["mark is that of UTF-16: iconv -f UTF-16 -t"]),
-        ("\ufeffa".encode("utf-16-be"), ["mark is that of UTF-16"]),
-        ("\ufeffa".encode("utf-32-le"), ["mark is that of UTF-32"]),
-        (b"\xff\0\1", ["NUL bytes: it is not text, or it is UTF-16 without"]),
+        (b"\xff\xfea\0", "mark is that of UTF-16: iconv -f UTF-16 -t"),
+        (b"\xfe\xff\0a", "mark is that of UTF-16"),
+        (b"\xff\xfe\0\0a\0\0\0", "mark is that of UTF-32"),
+        (b"\xff\0\1", "NUL bytes: it is not text, or it is UTF-16 without"),
         # All bytes: no encoding of Latin script reads control characters as a word.
-        (bytes(range(128, 256)), ["iconv"]),
-        (b"a" * 100 + b"\xff", [f"'{'a' * 20}\u00ff'"]),
-        (("\u4f60\u597d" * 100).encode("gb18030"), ["GB18030 '\u4f60\u597d\u4f60"]),
+        (bytes(range(128, 256)), "iconv"),
+        (b"a" * 100 + b"\xff", f"'{'a' * 20}\u00ff'"),
+        (("\u4f60\u597d" * 100).encode("gb18030"), "GB18030 '\u4f60\u597d\u4f60"),
     ],
 )
-def test_bytes_that_are_no_text(sample: bytes, words: list[str]) -> None:
-    says(encoding_advice(sample), *words)
+def test_bytes_that_are_no_text(sample: bytes, words: str) -> None:
+    assert words in encoding_advice(sample)
 
 
 def test_what_comes_later_tells_as_well(tmp_path: Path) -> None:
