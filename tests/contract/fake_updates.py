@@ -1,4 +1,4 @@
-"""What an update, a validation and a search ask of a GPU, counted on fake tensors.
+"""What an update and a search ask of a GPU, counted on fake tensors.
 
 A launch is an operation that writes numbers on the device.
 """
@@ -7,7 +7,6 @@ import re
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -148,7 +147,7 @@ def pretended_gpu() -> Iterator[list[str]]:
             "set_rng_state": None,
             "get_rng_state": torch.empty(1),
         }.items():
-            patch.setattr(torch.cuda, name, Mock(return_value=answer))
+            patch.setattr(torch.cuda, name, Mock(return_value=answer), raising=False)
         supported = [*_foreach_utils._foreach_supported_types, FakeTensor]
         patch.setattr(_foreach_utils, "_foreach_supported_types", supported)
         patch.setattr(torch.accelerator, "is_available", lambda: False)
@@ -170,7 +169,7 @@ def figures_of(
     """Return what an update of a model of config/models.yaml asks of a GPU.
 
     ``tokens`` are those of its batch, and ``limit`` is its recipe's micro-batch. If it ``decodes``,
-    also return what a validation and a search wait for.
+    also return what a search waits for.
     """
     settings = load(ROOT).model(model)
     batch = settings.training.batch.model_copy(update={"micro_batch_tokens": limit})
@@ -193,9 +192,7 @@ def figures_of(
             )
             figures = update_figures(updater, store, reads)
             if decodes:
-                validates = partial(updater.validate, store)
-                figures["validation_waits"] = waits_of(validates, reads)
-                figures["search_waits"] = waits_of(partial(search, network), reads)
+                figures["search_waits"] = search_waits(network, reads)
             return figures
 
 
@@ -215,43 +212,25 @@ def update_figures(
     updater.start(loaded, Moment(1, 1, 0.1))
     reads.clear()
     with Counts() as whole:
-        started = updater.start(loaded, Moment(1, 2, 0.1))
+        updater.start(loaded, Moment(1, 2, 0.1))
     return {
         "micro_batches": len(loaded.micro_batches),
         "launches": passes.launches,
         "outside": whole.launches,
         "uploads": whole.uploads,
         "waits": passes.waits + whole.waits + reads,
-        "loss": f"{started.loss.device} {started.loss.dtype}",
-        "kept": kept_in(updater),
     }
 
 
-def kept_in(updater: Updater) -> list[str]:
-    """Return the devices and precisions of parameters, gradients and the optimizer's state."""
-    found = set()
-    for parameter in updater.network.parameters():
-        state = updater.optimizer.state[parameter]
-        for tensor in (parameter, parameter.grad, *state.values()):
-            assert tensor is not None
-            found.add(f"{tensor.device} {tensor.dtype}")
-    return sorted(found)
-
-
-def waits_of(work: Callable[[], object], reads: list[str]) -> list[str]:
-    """Return what of some work waits for the device."""
-    reads.clear()
-    with Counts() as counts:
-        work()
-    return [*counts.waits, *reads]
-
-
-def search(network: Network) -> None:
-    """Translate two sentences, which end at the most tokens."""
+def search_waits(network: Network, reads: list[str]) -> list[str]:
+    """Return what waits where two sentences are translated, which end at the most tokens."""
     source = np.array([[4, 5, 6, 7, 8, END]] * 2)
     ensemble = Ensemble([network.eval()], precision="bf16")
-    with torch.no_grad(), pytest.MonkeyPatch.context() as patch:
+    length = MaximumLength(factor=1, offset=2)
+    settings = DecodingSettings(beam=5, maximum_length=length)
+    reads.clear()
+    with torch.no_grad(), pytest.MonkeyPatch.context() as patch, Counts() as counts:
         # Or a number goes there for real.
         patch.setattr(fake_tensor, "CONSTANT_NUMEL_LIMIT", 0)
-        length = MaximumLength(factor=1, offset=2)
-        beam_search(ensemble, source, DecodingSettings(beam=5, maximum_length=length))
+        beam_search(ensemble, source, settings)
+    return [*counts.waits, *reads]

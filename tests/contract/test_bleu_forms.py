@@ -174,10 +174,3 @@ def test_bleu_of_statistics_is_that_of_the_text() -> None:
     text = encode_statistics(statistics)
     assert np.array_equal(decode_statistics(text, "ledger"), statistics)
     assert len(text) < 6 * 400
-
-
-def test_a_line_of_statistics_is_lengths_and_matches() -> None:
-    hypotheses = ["the cat sits on the mat", "a b"]
-    first = ["the cat sat on the mat", "a"]
-    found = statistics_of(hypotheses, first, ["", "a b c d"])
-    assert found.tolist() == [[6, 6, 5, 3, 1, 0], [2, 1, 2, 1, 0, 0]]

@@ -168,45 +168,29 @@ def test_runs_on_two_processors_are_compared_on_the_one_that_has_all(
 def test_processors_of_equal_perplexities_are_one(
     demo: Settings, base: Runs, other: Runs
 ) -> None:
-    """A training that both have made tells: to the last digit, or they stay two."""
+    """A training that both have made tells: to the last digit, or they stay two.
+
+    Each precision has kernels of its own, and so has each kind of network.
+    """
 
     def trained(*perplexities: float) -> Runs:
         return entries(demo, BASE, perplexities, column="ppl", measure="perplexity")
 
     here = trained(4.766, 4.8)
-    for there, verdict in (
-        (trained(4.766, 4.8), "held"),
-        ([], "no verdict"),
-        (trained(4.7660000000001), "no verdict"),
-        (trained(0, 4.766)[1:], "no verdict"),
-        (trained(4.766, 4.9), "no verdict"),
+    equal = [*here, *elsewhere(here)]
+    lstm = {"trained": {"architecture": {"kind": "lstm"}}}
+    bf16 = {"trained": {"training": {"precision": "bf16"}}}
+    for trainings, verdict in (
+        (equal, "held"),
+        (here, "no verdict"),
+        ([*here, *elsewhere(trained(4.7660000000001))], "no verdict"),
+        ([*here, *elsewhere(trained(4.766, 4.9))], "no verdict"),
+        ([here[0], *elsewhere(here[1:])], "no verdict"),
+        (changed(equal, inputs=lstm), "no verdict"),
+        (changed(equal, inputs=bf16), "no verdict"),
     ):
-        trainings = [*here, *elsewhere(there)]
         result = finding(demo, CLAIM, base, elsewhere(other), trainings)
         assert result.verdict == verdict
-
-
-@pytest.mark.parametrize(
-    ("kind", "precision", "verdict"),
-    rows("""
-        convs2s => bf16 => held
-        convs2s => fp32 => no verdict
-        lstm => bf16 => no verdict
-    """),
-)
-def test_equal_perplexities_in_one_precision_say_nothing_of_another(
-    demo: Settings, base: Runs, other: Runs, kind: str, precision: str, verdict: str
-) -> None:
-    """Each precision has kernels of its own, and so has each kind of network."""
-
-    def of(kind: str, precision: str, runs: Runs) -> Runs:
-        trained = {"architecture": {"kind": kind}, "training": {"precision": precision}}
-        return changed(runs, inputs={"trained": trained})
-
-    training = entries(demo, BASE, [4.766], column="ppl", measure="perplexity")
-    of_both = of("convs2s", "bf16", [*training, *elsewhere(training)])
-    here, there = (of(kind, precision, runs) for runs in (base, elsewhere(other)))
-    assert finding(demo, CLAIM, here, there, of_both).verdict == verdict
 
 
 VERDICTS = """

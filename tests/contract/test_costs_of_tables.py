@@ -134,9 +134,7 @@ def test_the_papers_state_four_trainings_of_table_1(paper: Settings) -> None:
         "wmt16_en_ro": 180,
     }
     # Models in fp32, as the paper trained them, are no others.
-    recipes = printed_cost(paper, ["recipes"])
-    assert recipes.hours == stated.hours
-    assert {model for _, model in recipes.unstated} == {"ablation_own_recipe"}
+    assert printed_cost(paper, ["recipes"]).hours == stated.hours
     both = found(paper, "table1", "table2", "table4")
     assert both.total.printed.hours == stated.hours  # each model once
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from convs2s.data.dataset import binarize, read_description
+from convs2s.data.dataset import read_description
 from convs2s.data.dataset_counts import Encoding, count_dataset
 from convs2s.data.overlap import EvaluationText, count_overlap, files_by_set
 from convs2s.files.text import read_line_pairs, read_lines, write_json
@@ -106,9 +106,8 @@ def test_unknown_tokens_are_counted_said_and_warned_of(
     tables = [task / "vocabulary/en.tsv", task / "vocabulary/fr.tsv"]
     overlap = tmp_path / "overlap"
     write_json(overlap, TrainingOverlap(2, {"test": Overlap(30, 2, 3, 2)}))
-    description = task / "dataset/train.json"
     count_dataset(
-        train=description,
+        train=task / "dataset/train.json",
         valid=task / "dataset/valid.json",
         tests=files_by_set([str(source), str(target)]),
         encoding=Encoding([], tables, []),
@@ -128,16 +127,6 @@ def test_unknown_tokens_are_counted_said_and_warned_of(
     said = capsys.readouterr().out
     says(said, f"test: {unknown}\n", "warning: test: 2 of 30 pairs are also in")
     assert (f"warning: test: {unknown}" in said) == (word == "zz")
-    binarize(
-        text=(source, target),
-        bpe_codes=(),
-        vocabularies=tables,
-        store=tmp_path / "test.arrow",
-        description=tmp_path / "test.json",
-        metadata=read_description(description),
-    )
-    said = capsys.readouterr().out
-    assert (f"warning: {tmp_path}/test.arrow: {unknown}" in said) == (word == "zz")
 
 
 NONE = {side: TokenCount(100, 5) for side in ("source", "target")}
@@ -205,7 +194,6 @@ def test_a_training_says_first_that_tokens_are_unknown(
     description.write_text(json.dumps(said))
     settings = tiny.settings(maximum_epochs=1)
     train(tiny.job(folder, tmp_path / "model.safetensors", settings))
-    lines = capsys.readouterr().err.splitlines()
-    assert lines[1].startswith("warning: train: ")
-    says(lines[1], "% of the target tokens are unknown (<unk>): does the text have")
-    assert sum(line.startswith("warning: train") for line in lines) == 1
+    said = capsys.readouterr().err
+    says(said.splitlines()[1], "warning: train: ", "% of the target tokens are unknown")
+    assert said.count("warning: train") == 1

@@ -75,20 +75,6 @@ def test_modules_of_one_workflow_have_all_of_their_extensions(
     assert added("METRICS", ()).keys() == {"words"}
 
 
-def test_an_override_that_snakemake_left_as_text_is_read(
-    copy: Path, write: Callable[..., Path]
-) -> None:
-    own = write(NETWORK)
-    with (copy / "config/models.yaml").open("a") as models:
-        models.write(
-            "\ntiny: {description: own, architecture: {kind: tiny}, training: {clip: 1}}"
-        )
-    stated = {"architecture": {"width": "5"}}
-    given = {"extensions": [str(own)], "overrides": {"models": {"tiny": stated}}}
-    tiny = load(copy, given).models["tiny"]
-    assert tiny.architecture.model_dump() == {"kind": "tiny", "width": 5}
-
-
 def test_a_plan_stops_before_torch_and_a_network_runs_the_rest(
     write: Callable[..., Path],
 ) -> None:
