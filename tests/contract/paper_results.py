@@ -64,6 +64,9 @@ WORDS = {
 """Of a line with unknown words, and of one without."""
 
 
+PICTURE = '<svg xmlns="http://www.w3.org/2000/svg" width="90"><circle r="80"/></svg>'
+
+
 @dataclass(frozen=True)
 class PaperResults:
     """The folder.
@@ -250,7 +253,4 @@ def _write_figures(results: PaperResults) -> None:
     )
     path = "task/models/model1/seed1/test.beam5.example.json"
     results.write(path, json.dumps(asdict(example)))
-    picture = (
-        '<svg xmlns="http://www.w3.org/2000/svg" width="90"><circle r="80"/></svg>'
-    )
-    results.write("paper/lstm_figure2.svg", picture)
+    results.write("paper/lstm_figure2.svg", PICTURE)

@@ -8,7 +8,7 @@ import yaml
 from convs2s.config.decoding import DecodingSettings
 from convs2s.config.load import load
 from convs2s.config.settings import Settings
-from convs2s.config.task import SHARED_WITH_TEXT, Headline
+from convs2s.config.task import Headline
 from convs2s.config.yaml_file import option_files, read_yaml
 from tests.support.refusals import refusal, rows, says
 from tests.support.user_task import TASK
@@ -76,14 +76,6 @@ def test_a_task_of_five_keys_gets_every_default(copy: Path) -> None:
     assert task.vocabulary.merges == 8000
     default = DecodingSettings()
     assert (default.beam, default.length_penalty) == (5, 1.0)
-
-
-def test_a_task_takes_its_text_from_another(settings: Settings) -> None:
-    word = settings.tasks["demo_en_fr_word"]
-    bpe = settings.tasks["demo_en_fr"]
-    assert all(getattr(word, key) == getattr(bpe, key) for key in SHARED_WITH_TEXT)
-    assert (word.vocabulary.kind, bpe.vocabulary.kind) == ("word", "bpe")
-    assert word.text_name == bpe.text_name == "demo_en_fr"
 
 
 def test_models_extend_others_in_files_of_ones_own(

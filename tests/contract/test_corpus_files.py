@@ -120,10 +120,6 @@ def test_a_further_reference() -> None:
     output = Path("raw/test.reference1.en.zst")
     assert extract_reference(RawText(pairs, FILES), output=output) == 4
     assert list(read_lines(output)) == ["c", "", "\u00e9", "f"]
-    longer = RawText([(target, write("longer", "a\nb\nc\n"))], FILES)
-    message = refusal(extract_reference, longer, Path("absent"))
-    says(message, "target has 2 lines but longer has 3")
-    assert not Path("absent").exists()
 
 
 # A file of the source and its text, one of the target, where it is another, and what is said.
