@@ -115,16 +115,14 @@ class Page:
         self.run(f"document.querySelector({json.dumps(selector)}).click()")
 
     def press_enter(self) -> None:
-        """Press the Enter key and let it go."""
-        key = {"key": "Enter", "windowsVirtualKeyCode": 13}
-        self.call("Input.dispatchKeyEvent", type="keyDown", text="\r", **key)
-        self.call("Input.dispatchKeyEvent", type="keyUp", **key)
+        """Press the Enter key as where it writes a line's end, and let it go."""
+        self.press("Enter", text="\r")
 
-    def press(self, key: str, *, control: bool = False) -> None:
-        """Press a key that writes nothing, and let it go."""
+    def press(self, key: str, *, control: bool = False, text: str = "") -> None:
+        """Press a key, which writes nothing unless a text is given, and let it go."""
         codes = {"Enter": 13, "Tab": 9, "Escape": 27, "ArrowUp": 38, "ArrowRight": 39}
-        pressed = {"key": key, "windowsVirtualKeyCode": codes[key]}
-        for event in ("rawKeyDown", "keyUp"):
+        pressed = {"key": key, "windowsVirtualKeyCode": codes[key], "text": text}
+        for event in ("keyDown" if text else "rawKeyDown", "keyUp"):
             modifiers = 2 * control
             self.call(
                 "Input.dispatchKeyEvent", type=event, modifiers=modifiers, **pressed

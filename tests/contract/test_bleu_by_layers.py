@@ -24,18 +24,16 @@ def test_the_figure_has_the_mean_of_seeds_and_names_what_was_not_run(
         for path, score in zip(measured[layers - 1].paths, found, strict=False):
             scores.append(write(path, bleu(after=0.0, before=score)))
     scale = paper.scale.model_copy(update={"stand_in": "captions"})
-    outputs = [Path("figure2.svg"), Path("figure2.pdf")]
     plot_bleu_by_layers(
         replace(paper, scale=scale),
         "figure2",
         cells=measured,
         scores=scores,
         published=None,
-        outputs=outputs,
+        outputs=[Path("figure2.svg")],
         points=Path("points.csv"),
     )
-    assert outputs[1].read_bytes().startswith(b"%PDF")
-    texts = svg_texts(outputs[0])
+    texts = svg_texts(Path("figure2.svg"))
     assert {
         "not run: encoder 1-4, 6-12, 14-25; decoder 1-4, 6-25",
         "ours, mean ± standard deviation over seeds",

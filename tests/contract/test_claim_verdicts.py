@@ -143,14 +143,11 @@ def test_a_claim_about_eight_models_rests_on_eight(demo: Settings, other: Runs) 
 def test_runs_on_two_processors_are_compared_on_the_one_that_has_all(
     demo: Settings, base: Runs, other: Runs
 ) -> None:
-    """A base that was trained on both, and a row of each, as when sessions change machines."""
+    """A base that was trained on both, as when sessions change machines."""
     base_there = elsewhere(entries(demo, BASE, [22.6, 22.7, 22.8]))
-    row_there = elsewhere(entries(demo, NO_TARGET, [21.5] * 3))
     result = finding(demo, CLAIM, base, base_there, other)
     assert (result.verdict, result.runs) == ("held", "3 against 3")
     assert result.value == pytest.approx(0.4)
-    result = finding(demo, better(BASE, NO_TARGET), base, base_there, row_there)
-    assert result.value == pytest.approx(1.2)
     # Of two that have all, it is the one with most runs of the table, then the last by name.
     here = [base, other]
     other_there = elsewhere(entries(demo, NO_SOURCE, [24.0] * 3))
@@ -206,7 +203,8 @@ no verdict, held => held
 
 @pytest.mark.parametrize(("verdicts", "expected"), rows(VERDICTS))
 def test_a_claim_is_all_of_its_comparisons(verdicts: str, expected: Verdict) -> None:
-    assert verdict_of(filter(None, verdicts.split(", "))) == expected  # type: ignore[arg-type]
+    found: Any = verdicts.split(", ")
+    assert verdict_of(found) == expected
 
 
 def test_the_finding_that_decides_stands_beside_the_claim(demo: Settings) -> None:
@@ -229,9 +227,8 @@ def test_all_formats_say_the_same(demo: Settings, tmp_path: Path) -> None:
     demo = replace(demo, scale=scale)
     planned = [cell for cell in cells(demo, "table4") if cell.measure == "perplexity"]
     lines = ""
-    for cell, scores in zip(
-        planned, ([6, 6.01, 6.02], [6.6, 6.61, 6.62]), strict=False
-    ):
+    for cell, first in zip(planned, (6.0, 6.6), strict=False):
+        scores = [first, first + 0.01, first + 0.02]
         planted = entries(demo, BASE, scores, measure="perplexity")
         for entry, run in zip(planted, cell.records, strict=True):
             # The cells that a line names were those of another configuration.
@@ -249,11 +246,9 @@ def test_all_formats_say_the_same(demo: Settings, tmp_path: Path) -> None:
     frame = pd.read_csv(outputs[1], keep_default_na=False)
     assert set(frame["Scale"]) == {"demo (STAND-IN DATA)"}
     assert list(frame["Claim"].unique()) == list(demo.claims)
-    whole = json.loads(outputs[2].read_text("utf-8"))
-    assert (whole["scale"], whole["level"]) == ("demo", 0.05)
-    judged = {one["name"]: one for one in whole["claims"]}
-    helps = judged["positions_help"]
-    assert helps["verdict"] == "held"
-    assert helps["findings"][0]["value"] == pytest.approx(0.6)
+    claims = json.loads(outputs[2].read_text("utf-8"))["claims"]
+    judged = {one["name"]: one for one in claims}
+    assert judged["positions_help"]["verdict"] == "held"
+    assert judged["positions_help"]["findings"][0]["value"] == pytest.approx(0.6)
     assert judged["beam_5_beats_1"]["verdict"] == "not run"
     assert judged["attention_is_cheap"]["verdict"] == "not tested"

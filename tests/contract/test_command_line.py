@@ -114,30 +114,20 @@ def test_tokenize_by_every_preparation(run: Terminal) -> None:
     assert text == "L'homme voit 2 voitures.\n"
 
 
-def test_score_without_case(run: Terminal, tmp_path: Path) -> None:
-    """A to Z alone, and a no-break space is part of a word, as in multi-bleu.perl -lc."""
-    reference = tmp_path / "test.fr"
-    write_lines(reference, ["L' HOMME voit deux\u00a0voitures rouges à Écully ."])
-    options = ("score", "bleu", "--tokenized", "--lowercase", "--reference", reference)
-    text = "l' homme voit deux\u00a0voitures rouges à écully ."
-    output = run(*options, text=text.encode())
-    says(output, "BLEU = 70.71  nrefs:1|case:lc-ascii|eff:no|tok:none-ascii")
-
-
 def test_score_takes_every_reference(run: Terminal, tmp_path: Path) -> None:
-    """Each of the texts is half of either reference's words, and whole with both."""
+    """Each of the texts is half of either reference's words, and whole with both, without case."""
     both = "a b c d e f\ng h i j k l\n"
     first = tmp_path / "first"
     second = tmp_path / "second"
-    first.write_text("a b c d e f\nx y\n")
+    first.write_text("A B c d e f\nx y\n")
     second.write_text("u v w\ng h i j k l\n")
     n_best = tmp_path / "list"
     n_best.write_text(
         "0 ||| a b c d e f ||| A= 1 ||| 0\n1 ||| g h i j k l ||| A= 1 ||| 0\n"
     )
     for options in (
-        ("--reference", first, second),
-        ("--tokenized", "--reference", first, "--reference", second),
+        ("--lowercase", "--reference", first, second),
+        ("--lowercase", "--tokenized", "--reference", first, "--reference", second),
     ):
         output = run("score", "bleu", *options, text=both.encode())
         for scored in (output, run("score", "oracle", n_best, *options)):
