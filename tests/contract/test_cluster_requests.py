@@ -161,14 +161,10 @@ def test_the_report(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert said.splitlines()[4:] == ["submissions: 0; jobs that run here: 0"]
 
 
-def test_where_jobs_run_here_or_another_program_runs_snakemake_nothing_is_said(
-    here: Path,
-) -> None:
+def test_what_is_not_known_is_said(here: Path) -> None:
+    """Nothing is where jobs run here, or where another program runs Snakemake."""
     assert report(here, PLAN, "preflight") == ""
     assert report(here, PLAN, "--executor slurm") == ""
-
-
-def test_what_is_not_known_is_said(here: Path) -> None:
     failed = report(here, "", ON_SLURM)
     assert failed.endswith(" are not known, because planning failed: no such task\n")
     unchecked = "requests are not checked: sinfo is not here, or does not answer\n"

@@ -89,7 +89,6 @@ def test_a_score_is_computed_again_from_the_archive_alone(
 def test_the_making_of_a_score_names_its_inputs_and_versions(exported: Path) -> None:
     entities = graph(exported)
     making = entities[f"#making-{SCORE}"]
-    assert making["result"] == {"@id": SCORE}
     # The model is stated, though it is no part of the archive.
     model = f"#{RUN}/model.safetensors"
     inputs = {one["@id"] for one in making["object"]}

@@ -2,7 +2,6 @@
 
 import hashlib
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -17,6 +16,8 @@ from convs2s.config.extensions import (
 )
 from convs2s.config.load import load
 from convs2s.models.build import build_network
+
+pytestmark = pytest.mark.usefixtures("in_folder")
 
 NETWORK = """
 from typing import Literal
@@ -37,22 +38,17 @@ LOADED = True
 METRIC = "METRICS = {'lines': lambda translations, references: len(translations)}\n"
 
 
-@pytest.fixture
-def write(tmp_path: Path) -> Callable[..., Path]:
-    """Write an extension, which this process then knows."""
-
-    def file(text: str, name: str = "own.py") -> Path:
-        (tmp_path / name).write_text(text, "utf-8")
-        export_extensions([name], tmp_path)
-        return tmp_path / name
-
-    return file
+def write(text: str, name: str = "own.py") -> Path:
+    """Write an extension into the current folder, which this process then knows."""
+    path = Path(name).absolute()
+    path.write_text(text, "utf-8")
+    export_extensions([name], Path())
+    return path
 
 
 def test_the_options_of_the_current_folder_name_files(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.chdir(tmp_path)
     monkeypatch.delenv(extensions.VARIABLE, raising=False)
     assert added("METRICS", ()) == {}
     monkeypatch.delenv(extensions.VARIABLE)
@@ -63,10 +59,10 @@ def test_the_options_of_the_current_folder_name_files(
 
 
 def test_modules_of_one_workflow_have_all_of_their_extensions(
-    root: Path, tmp_path: Path, write: Callable[..., Path]
+    root: Path,
 ) -> None:
     write(METRIC)
-    other = tmp_path / "other.py"
+    other = Path("other.py").absolute()
     other.write_text("METRICS = {'words': len}")
     given = {"extensions": [str(other)]}
     load(root, given, given_by="config of the module")
@@ -75,9 +71,7 @@ def test_modules_of_one_workflow_have_all_of_their_extensions(
     assert added("METRICS", ()).keys() == {"words"}
 
 
-def test_a_plan_stops_before_torch_and_a_network_runs_the_rest(
-    write: Callable[..., Path],
-) -> None:
+def test_a_plan_stops_before_torch_and_a_network_runs_the_rest() -> None:
     path = write(NETWORK)
     settings = parse_architecture({"kind": "tiny", "width": 3})
     assert isinstance(settings, NetworkSettings)
@@ -88,7 +82,7 @@ def test_a_plan_stops_before_torch_and_a_network_runs_the_rest(
     assert settings.model_dump() == {"kind": "tiny", "width": 3}
 
 
-def test_an_edit_of_the_code_alone_trains_again(write: Callable[..., Path]) -> None:
+def test_an_edit_of_the_code_alone_trains_again() -> None:
     digests = []
     for text in (
         NETWORK,
@@ -103,7 +97,7 @@ def test_an_edit_of_the_code_alone_trains_again(write: Callable[..., Path]) -> N
 
 @pytest.mark.parametrize("name", ["own.py", "own"])
 def test_an_edit_counts_whatever_the_name_and_wherever_a_value_is_from(
-    write: Callable[..., Path], name: str
+    name: str,
 ) -> None:
     text = "from functools import partial\nMETRICS = {'rounded': partial(round, 1)}\n"
     write(text, name)

@@ -54,10 +54,6 @@ def test_the_fault_that_a_log_ends_with(log: str, reason: str) -> None:
     assert (reason_in(write("train.log", log)) or "") == reason
 
 
-def test_a_log_that_is_no_file_states_nothing() -> None:
-    assert reason_in(Path()) is None
-
-
 def test_an_ensemble_fails_with_one_of_its_trainings(cell: Cell) -> None:
     write(LAYOUT.task(cell.task).model(cell.model, "seed1"), "")
     logs = f"logs/{cell.task}/{cell.model}"
