@@ -8,8 +8,6 @@ import sys
 from pathlib import Path
 
 import pytest
-import yaml
-
 from convs2s.files.text import write_lines
 from tests.contract.pages import Block, blocks
 from tests.support.refusals import rows
@@ -77,7 +75,13 @@ TEXTS = (
 )
 """Files that the commands read."""
 
-LINES = [f"w{number} w2 ." for number in range(1, 5)]
+TEXT = "w1 w2 .\nw2 w2 .\nw3 w2 .\nw4 w2 .\n"
+
+N_BEST = """0 ||| w1 w2 . ||| Other= -1 ||| -1
+1 ||| w2 w2 . ||| Other= -1 ||| -1
+2 ||| w3 w2 . ||| Other= -1 ||| -1
+3 ||| w4 w2 . ||| Other= -1 ||| -1
+"""
 
 COMET = """
 from types import SimpleNamespace
@@ -86,6 +90,14 @@ def load_from_checkpoint(path):
     return SimpleNamespace(predict=lambda rows, **_: SimpleNamespace(scores=[0.8 for _ in rows]))
 """
 """A stand-in of the package."""
+
+OTHERS = {
+    "test.nbest": N_BEST,
+    "packages/comet/__init__.py": COMET,
+    "packages/unbabel_comet-2.2.6.dist-info/METADATA": (
+        "Metadata-Version: 2.1\nName: unbabel-comet\nVersion: 2.2.6\n"
+    ),
+}
 
 
 def typed() -> list[Block]:
@@ -122,12 +134,6 @@ def test_every_block_is_run_or_it_is_said_why_not(root: Path) -> None:
     assert len(of_convs2s()) > 12
 
 
-def test_settings_are_yaml(root: Path) -> None:
-    texts = [block.text for block in blocks(root) if block.kind == "yaml"]
-    assert all(yaml.safe_load(text) for text in texts)
-    assert len(texts) > 9
-
-
 @pytest.fixture(scope="module")
 def files(model: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with every file that the commands read, and the programs that they call."""
@@ -138,18 +144,12 @@ def files(model: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     ):
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(model, folder / path)
-    for name in TEXTS.split():
-        write_lines(folder / name, LINES)
-    write_lines(
-        folder / "test.nbest",
-        [f"{n} ||| {LINES[n]} ||| Other= -1 ||| -1" for n in range(4)],
-    )
+    contents = dict.fromkeys(TEXTS.split(), TEXT) | OTHERS
+    for name, content in contents.items():
+        write_lines(folder / name, content.splitlines())
     program = folder / "bin/convs2s"
     write_lines(program, ["#!/bin/sh", f'exec {sys.executable} -m convs2s "$@"'])
     program.chmod(0o755)
-    write_lines(folder / "packages/comet/__init__.py", COMET.splitlines())
-    metadata = ["Metadata-Version: 2.1", "Name: unbabel-comet", "Version: 2.2.6"]
-    write_lines(folder / "packages/unbabel_comet-2.2.6.dist-info/METADATA", metadata)
     return folder
 
 
