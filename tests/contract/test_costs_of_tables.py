@@ -125,18 +125,14 @@ def test_every_job_between_a_model_and_a_number_is_known_by_its_rule(
     assert [job for job in jobs if not known.fullmatch(job)] == []
 
 
-def test_the_papers_state_four_trainings_of_table_1(paper: Settings) -> None:
+def test_a_training_that_the_papers_state_counts_once(paper: Settings) -> None:
     stated = printed_cost(paper, ["table1"])
-    assert {one.model: one.hours for one in stated.stated} == {
-        "wmt14_en_de": 444,
-        "wmt14_en_fr": 37 * 24 * 8,
-        "wmt14_en_fr_small": 14 * 24 * 8,
-        "wmt16_en_ro": 180,
-    }
+    hours = [one.hours for one in stated.stated]
+    assert sorted(hours) == [180, 444, 14 * 24 * 8, 37 * 24 * 8]
     # Models in fp32, as the paper trained them, are no others.
     assert printed_cost(paper, ["recipes"]).hours == stated.hours
     both = found(paper, "table1", "table2", "table4")
-    assert both.total.printed.hours == stated.hours  # each model once
+    assert both.total.printed.hours == stated.hours
 
 
 def test_the_page_has_what_is_measured_and_what_is_stated(multi30k: Settings) -> None:

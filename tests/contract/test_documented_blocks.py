@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+
 from convs2s.files.text import write_lines
 from tests.contract.pages import Block, blocks
 from tests.support.refusals import rows

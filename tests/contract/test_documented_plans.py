@@ -41,9 +41,6 @@ EXAMPLES = {
 }
 """What extending.md appends to which file, or makes a new file."""
 
-NO_SETTINGS = {"demo_corpus.md"}
-"""Pages whose YAML is of the package's own files."""
-
 ALONE = re.compile(
     r"--(profile|sdm|unlock|version|directory|default-storage-provider|report|archive"
     r"|generate-unit-tests)"
@@ -57,7 +54,8 @@ def written(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Checkout:
     checkout = check_out(root, tmp_path_factory.mktemp("written"))
     (checkout / "docs").symlink_to(root / "docs")
     for block in pages.blocks(root):
-        if block.kind == "yaml" and block.page not in NO_SETTINGS:
+        # The YAML of demo_corpus.md is of the package's own files.
+        if block.kind == "yaml" and block.page != "demo_corpus.md":
             write(checkout, block)
     shutil.copytree(root / "examples", checkout / "examples")
     for example, appended_to in EXAMPLES.items():
