@@ -54,7 +54,6 @@ def test_text_scores_from_0_to_100() -> None:
     for metric in (corpus_bleu, plain_bleu, chrf):
         assert metric(REFERENCE, REFERENCE).score == pytest.approx(100)
         assert metric(["", ""], REFERENCE).score == 0
-    assert length_ratio(REFERENCE, REFERENCE) == 1
     assert length_ratio(HYPOTHESIS, REFERENCE) == pytest.approx(13 / 14)
     # A sentence is not asked for longer n-grams than it has.
     assert sentence_bleu("tokenized")("a b", "a b") == pytest.approx(100)
@@ -70,7 +69,6 @@ def test_words_end_at_the_blanks_of_the_scripts(blank: str) -> None:
     in_plain_text = blank not in SEPARATORS
     for metric, splits in ((corpus_bleu, in_bytes), (plain_bleu, in_plain_text)):
         assert (metric([joined], [line]).score > 99) == splits
-        assert (metric([line], [joined]).score > 99) == splits
         assert metric([joined], [joined]).score == pytest.approx(100)
     assert corpus_bleu([joined], [other]).score < 100
     words = 5 if in_bytes else 4

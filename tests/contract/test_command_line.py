@@ -116,20 +116,20 @@ def test_tokenize_by_every_preparation(run: Terminal) -> None:
 
 def test_score_takes_every_reference(run: Terminal, tmp_path: Path) -> None:
     """Each of the texts is half of either reference's words, and whole with both, without case."""
-    both = "a b c d e f\ng h i j k l\n"
+    both = b"A B c d e f\ng h i j k l\n"
     first = tmp_path / "first"
     second = tmp_path / "second"
-    first.write_text("A B c d e f\nx y\n")
+    first.write_text("a b c d e f\nx y\n")
     second.write_text("u v w\ng h i j k l\n")
     n_best = tmp_path / "list"
     n_best.write_text(
         "0 ||| a b c d e f ||| A= 1 ||| 0\n1 ||| g h i j k l ||| A= 1 ||| 0\n"
     )
     for options in (
-        ("--lowercase", "--reference", first, second),
-        ("--lowercase", "--tokenized", "--reference", first, "--reference", second),
+        ("--reference", first, second),
+        ("--tokenized", "--reference", first, "--reference", second),
     ):
-        output = run("score", "bleu", *options, text=both.encode())
+        output = run("score", "bleu", "--lowercase", *options, text=both)
         for scored in (output, run("score", "oracle", n_best, *options)):
             says(scored, "BLEU = 100.00  ", "  nrefs:2|", f"first {second}, 2 lines)\n")
 

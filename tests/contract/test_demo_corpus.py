@@ -11,8 +11,8 @@ from convs2s.files.text import read_line_pairs
 from tests.support.refusals import refusal, says
 
 SIZES = {
-    "en_fr": "train 12000, valid 500, test 500",
-    "clauses_en_fr": "train 8000, valid 250, test_filtered 250, test_rest 50",
+    "en_fr": "test 500, valid 500, train 12000",
+    "clauses_en_fr": "test_filtered 250, test_rest 50, valid 250, train 8000",
 }
 
 

@@ -70,12 +70,12 @@ def test_an_ensemble_fails_with_one_of_its_trainings(cell: Cell) -> None:
 
 # The logs that end with an error, the newest last, and that which counts, if one does.
 JOBS = """
-test.beam5.decode => test.beam5.decode
-valid.beam5.length_penalty => valid.beam5.length_penalty
-valid.beam5.nbest test.beam5.bleu => test.beam5.bleu
-valid.beam5.decode =>
-test.beam1.decode =>
-test.beam5.cuda.speed =>
+test_filtered.beam5_en_de.decode => test_filtered.beam5_en_de.decode
+valid.beam5_en_de.length_penalty => valid.beam5_en_de.length_penalty
+valid.beam5_en_de.nbest test_filtered.beam5_en_de.bleu => test_filtered.beam5_en_de.bleu
+valid.beam5_en_de.decode =>
+test_filtered.beam1.decode =>
+test_filtered.beam5_en_de.cuda.speed =>
 """
 
 
@@ -83,7 +83,7 @@ test.beam5.cuda.speed =>
 def test_a_job_after_the_trainings_fails_by_its_own_newest_log(
     cell: Cell, logs: str, failed: str
 ) -> None:
-    assert (cell.testset, cell.decoding) == ("test", "beam5")
+    assert (cell.testset, cell.decoding) == ("test_filtered", "beam5_en_de")
     for member in ("seed1", "seed2"):
         write(LAYOUT.task(cell.task).model(cell.model, member), "")
     for time, name in enumerate(logs.split()):

@@ -68,4 +68,4 @@ def test_who_translates_by_hand_shares_a_gpu_where_none_is_free(
         main(f"score-pairs {model} --source text --target text".split())
     assert computed_on == [used, used]
     said = "too few GPUs are free: sharing 0 with other jobs\n"
-    assert capfd.readouterr().err.count(said) == 2 * (taken == 8)
+    assert (said in capfd.readouterr().err) == (taken == 8)
