@@ -59,7 +59,6 @@ def test_options_are_in_two_files_or_are_given(
     options = load(copy).options
     places = "/home/me/mirror", "/home/me", "../~", "https://host/~me"
     assert (options.mirrors, options.plots.sentences) == (places, (7,))
-    assert options.scale == "paper"
     assert load(copy, {"scale": "demo"}).options.mirrors == ()
     local.write_text("# Snakemake would refuse it")
     assert list(option_files(copy)) == ["config.yaml"]
@@ -106,7 +105,6 @@ def test_models_extend_others_in_files_of_ones_own(
     training = second.training
     assert (training.clip, training.threads, training.momentum) == (0.5, 3, 0.5)
     assert second.architecture == loaded.models["small"].architecture
-    assert loaded.models["small"].training.clip == 1
     assert loaded.models["third"].training.clip == 0.25
     assert loaded.start_of("second") == ["a.safetensors"]
     assert loaded.start_of("small") == []

@@ -367,5 +367,5 @@ def test_a_page_is_translated_as_typed(
     document = read_document(page)
     assert "w5. W6 w7." in document.texts
     translations = Translator.load(model, device="cpu").translate(document.texts)
-    found = document.translated([one.text for one in translations])
-    assert output.read_bytes() == found
+    found = [one.text for one in translations]
+    assert output.read_bytes() == document.translated(found)

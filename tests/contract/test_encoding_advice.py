@@ -34,11 +34,6 @@ def test_a_word_is_shown_in_each_likely_encoding(
     says(message, "a.txt:2: not UTF-8: byte 0x", word, "iconv -f ", "UTF-8 OLD > NEW")
     places = [message.index(name) for name in named.split(" ... ")]
     assert places == sorted(places)
-    # Converted as it is advised, no letter is lost.
-    codecs = {"WINDOWS-1252": "cp1252", "WINDOWS-1250": "cp1250"}
-    names = [name for name in named.split(" ... ") if f"{name} '" in message] or [named]
-    readings = [text.encode(encoding).decode(codecs.get(n, n)) for n in names]
-    assert text in readings
 
 
 @pytest.mark.parametrize(

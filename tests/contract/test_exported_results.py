@@ -128,7 +128,8 @@ def test_files_of_a_storage_are_named_without_the_folders_of_their_local_copies(
 def test_an_archive_holds_the_same_and_its_bytes_stay_the_same(
     ran: Path, exported: Path, tmp_path: Path, run: Terminal
 ) -> None:
-    one, two = (tmp_path / name for name in ("one.zip", "two.zip"))
+    one = tmp_path / "one.zip"
+    two = tmp_path / "two.zip"
     for output in (one, two):
         run("export-results", ran / "results/tiny", output)
     assert one.read_bytes() == two.read_bytes()
