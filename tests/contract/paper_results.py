@@ -54,15 +54,13 @@ RECORD = """{"best_epoch": 10, "epochs": 10, "updates": 100, "parameters": 29431
 LINE = (
     '{"line": %d, "source": "HOSTILE %d", "text": "Satz %d", "text_before": "", %s}\n'
 )
-WORDS = {
-    False: '"words": ["Ja", "."], "words_before": ["Ja", "."], "replacements": []',
-    True: '"words": ["Der", "<unk>", "in", "<unk>", "."], '
+WORDS = '"words": ["Ja", "."], "words_before": ["Ja", "."], "replacements": []'
+UNKNOWN_WORDS = (
+    '"words": ["Der", "<unk>", "in", "<unk>", "."], '
     '"words_before": ["Der", "<unk>", "in", "<unk>", "."], "replacements": ['
     '{"word": "Hund", "source_word": "dog", "by": "dictionary"}, '
-    '{"word": "Zürich", "source_word": "Zürich", "by": "copied"}]',
-}
-"""Of a line with unknown words, and of one without."""
-
+    '{"word": "Zürich", "source_word": "Zürich", "by": "copied"}]'
+)
 
 PICTURE = '<svg xmlns="http://www.w3.org/2000/svg" width="90"><circle r="80"/></svg>'
 
@@ -224,7 +222,8 @@ def _write_translations(results: PaperResults) -> None:
     """Write twelve translations, of which every fifth had unknown words, and their references."""
     lines = references = ""
     for number in range(1, 13):
-        lines += LINE % (number, number, number, WORDS[number % 5 == 0])
+        words = WORDS if number % 5 else UNKNOWN_WORDS
+        lines += LINE % (number, number, number, words)
         references += f"Bezug {number}\n"
     results.write("task/models/model1/seed1/test.beam5.jsonl", lines)
     results.write("task/corpus/raw/test.de", references)
