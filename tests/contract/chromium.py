@@ -2,10 +2,8 @@
 
 import base64
 import json
-import os
 import shutil
 import subprocess
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Self
 
@@ -14,25 +12,14 @@ import pytest
 SECONDS = 120
 """How long a page may take to draw everything, on a busy machine."""
 
-_OPTIONS = (
-    "--headless=new",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--no-first-run",
-    "--disable-dev-shm-usage",
-)
-
-
-def chromium() -> str:
-    """Return the browser's program; where there is none the test is skipped."""
-    for name in ("chromium", "chromium-browser", "google-chrome"):
-        if program := shutil.which(name):
-            return program
-    pytest.skip("there is no Chromium here (Debian, Ubuntu: apt-get install chromium)")
+# The browser reads commands from descriptor 3 and answers on 4.
+COMMAND = """exec "$0" --headless=new --no-sandbox --disable-gpu --no-first-run \
+--disable-dev-shm-usage --remote-debugging-pipe --user-data-dir="$1" 3<&0 4>&1 </dev/null >/dev/null
+"""
 
 
 class Page:
-    """An open page.
+    """An open page; where there is no browser the test is skipped.
 
     Attributes:
         complaints: what the console said of errors and warnings, and what scripts raised.
@@ -40,34 +27,23 @@ class Page:
     """
 
     def __init__(self, profile: Path) -> None:
-        program = chromium()
+        names = ("chromium", "chromium-browser", "google-chrome")
+        program = next(filter(None, map(shutil.which, names)), None)
+        if program is None:
+            pytest.skip("there is no Chromium here (Debian: apt-get install chromium)")
         self.complaints: list[str] = []
         self.fetched: list[str] = []
         self._number = 0
-        self._session = ""
-        commands, self._commands = os.pipe()
-        self._answers, answers = os.pipe()
-        # The browser reads commands from descriptor 3 and answers on 4, whatever they are here.
-        redirected = f'exec "$0" "$@" 3<&{commands} 4>&{answers}'
-        arguments = [
-            program,
-            *_OPTIONS,
-            "--remote-debugging-pipe",
-            f"--user-data-dir={profile}",
-        ]
+        self._session: dict[str, str] = {}
         self._process = subprocess.Popen(
-            ["bash", "-c", redirected, *arguments],
-            pass_fds=(commands, answers),
-            stdout=subprocess.DEVNULL,
+            ["bash", "-c", COMMAND, program, profile],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
         )
-        os.close(commands)
-        os.close(answers)
-        self._stream = os.fdopen(self._answers, "rb")
         target = self.call("Target.createTarget", url="about:blank")["targetId"]
-        self._session = self.call(
-            "Target.attachToTarget", targetId=target, flatten=True
-        )["sessionId"]
+        attached = self.call("Target.attachToTarget", targetId=target, flatten=True)
+        self._session = {"sessionId": attached["sessionId"]}
         for domain in ("Page", "Runtime", "Log", "Network"):
             self.call(f"{domain}.enable")
 
@@ -75,22 +51,16 @@ class Page:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._process.terminate()
-        self._process.wait(30)
-        os.close(self._commands)
-        self._stream.close()
+        with self._process:
+            self._process.terminate()
 
     def call(self, method: str, **parameters: object) -> dict[str, Any]:
         """Send a command and return what it answers; what happens meanwhile is noted."""
         self._number += 1
-        message: dict[str, object] = {
-            "id": self._number,
-            "method": method,
-            "params": parameters,
-        }
-        if self._session:
-            message["sessionId"] = self._session
-        os.write(self._commands, json.dumps(message).encode() + b"\0")
+        message = {"id": self._number, "method": method, "params": parameters}
+        assert self._process.stdin is not None
+        self._process.stdin.write(json.dumps(message | self._session).encode() + b"\0")
+        self._process.stdin.flush()
         while True:
             answer = self._read()
             if answer.get("id") == self._number:
@@ -105,19 +75,19 @@ class Page:
         self.call("Emulation.setDeviceMetricsOverride", **size)
         feature = {"name": "prefers-color-scheme", "value": scheme}
         self.call("Emulation.setEmulatedMedia", features=[feature])
-        self.call(
-            "Page.navigate", url=place if isinstance(place, str) else place.as_uri()
-        )
+        address = place if isinstance(place, str) else place.as_uri()
+        self.call("Page.navigate", url=address)
         self.wait("document.documentElement?.dataset.ready === 'yes'")
 
     def run(self, expression: str) -> Any:
         """Return the value of an expression in the page, awaited."""
-        options = {
-            "awaitPromise": True,
-            "returnByValue": True,
-            "timeout": SECONDS * 1000,
-        }
-        done = self.call("Runtime.evaluate", expression=expression, **options)
+        done = self.call(
+            "Runtime.evaluate",
+            expression=expression,
+            awaitPromise=True,
+            returnByValue=True,
+            timeout=SECONDS * 1000,
+        )
         assert "exceptionDetails" not in done, done
         return done["result"].get("value")
 
@@ -145,21 +115,18 @@ class Page:
         self.run(f"document.querySelector({json.dumps(selector)}).click()")
 
     def press_enter(self) -> None:
-        """Press the Enter key and let it go."""
-        key = {"key": "Enter", "windowsVirtualKeyCode": 13}
-        self.call("Input.dispatchKeyEvent", type="keyDown", text="\r", **key)
-        self.call("Input.dispatchKeyEvent", type="keyUp", **key)
+        """Press the Enter key as where it writes a line's end, and let it go."""
+        self.press("Enter", text="\r")
 
-    def press(self, key: str, *, control: bool = False) -> None:
-        """Press a key that writes nothing, and let it go."""
+    def press(self, key: str, *, control: bool = False, text: str = "") -> None:
+        """Press a key, which writes nothing unless a text is given, and let it go."""
         codes = {"Enter": 13, "Tab": 9, "Escape": 27, "ArrowUp": 38, "ArrowRight": 39}
-        one = {
-            "key": key,
-            "windowsVirtualKeyCode": codes[key],
-            "modifiers": 2 * control,
-        }
-        self.call("Input.dispatchKeyEvent", type="rawKeyDown", **one)
-        self.call("Input.dispatchKeyEvent", type="keyUp", **one)
+        pressed = {"key": key, "windowsVirtualKeyCode": codes[key], "text": text}
+        for event in ("keyDown" if text else "rawKeyDown", "keyUp"):
+            modifiers = 2 * control
+            self.call(
+                "Input.dispatchKeyEvent", type=event, modifiers=modifiers, **pressed
+            )
 
     def picture(self, output: Path, *, whole: bool = False) -> None:
         """Keep what is seen as PNG: of the window, or of the whole page."""
@@ -174,30 +141,30 @@ class Page:
         )
         output.write_bytes(base64.b64decode(done["data"]))
 
-    def _read(self) -> dict[str, Any]:
-        text = bytearray()
-        while (byte := self._stream.read(1)) != b"\0":
+    def _read(self) -> Any:
+        assert self._process.stdout is not None
+        text = b""
+        while (byte := self._process.stdout.read(1)) != b"\0":
             assert byte, "the browser has ended"
             text += byte
-        message: dict[str, Any] = json.loads(text)
-        return message
+        return json.loads(text)
 
-    def _note(self, event: Mapping[str, Any]) -> None:
-        method, said = event.get("method"), event.get("params", {})
-        if method == "Runtime.exceptionThrown":
-            self.complaints.append(str(said["exceptionDetails"]))
-        elif method == "Runtime.consoleAPICalled" and said["type"] in (
-            "error",
-            "warning",
-            "assert",
-        ):
-            self.complaints.append(str(said["args"]))
-        elif method == "Log.entryAdded" and said["entry"]["level"] in (
-            "error",
-            "warning",
-        ):
-            self.complaints.append(str(said["entry"]))
-        elif method == "Network.requestWillBeSent":
-            url = said["request"]["url"]
-            if not url.startswith("data:"):
+    def _note(self, event: dict[str, Any]) -> None:
+        match event:
+            case (
+                {"method": "Runtime.exceptionThrown"}
+                | {
+                    "method": "Runtime.consoleAPICalled",
+                    "params": {"type": "error" | "warning" | "assert"},
+                }
+                | {
+                    "method": "Log.entryAdded",
+                    "params": {"entry": {"level": "error" | "warning"}},
+                }
+            ):
+                self.complaints.append(str(event["params"]))
+            case {
+                "method": "Network.requestWillBeSent",
+                "params": {"request": {"url": str(url)}},
+            } if not url.startswith("data:"):
                 self.fetched.append(url)

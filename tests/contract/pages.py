@@ -48,18 +48,10 @@ def fenced(page: Path, kind: str) -> list[str]:
 
 def snakemake_commands(root: Path) -> set[str]:
     """Return each command line of Snakemake in a block or a sentence, without comments."""
-    typed = {
-        line for block in blocks(root) for line in _COMMAND.findall(_joined(block.text))
-    }
-    pages = [
-        root / "README.md",
-        *(root / "docs").glob("*.md"),
-        *(root / "notebooks").glob("*.ipynb"),
-    ]
-    return typed | {
-        line for page in pages for line in _INLINE.findall(page.read_text("utf-8"))
-    }
-
-
-def _joined(text: str) -> str:
-    return text.replace("\\\n", "")
+    found: set[str] = set()
+    for block in blocks(root):
+        found.update(_COMMAND.findall(block.text.replace("\\\n", "")))
+    for pattern in ("README.md", "docs/*.md", "notebooks/*.ipynb"):
+        for page in root.glob(pattern):
+            found.update(_INLINE.findall(page.read_text("utf-8")))
+    return found

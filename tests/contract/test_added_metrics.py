@@ -8,9 +8,7 @@ from convs2s.config.extensions import export_extensions
 from tests.support.score_files import decoded, read, scored_bleu
 
 
-@pytest.mark.parametrize(
-    "returned", ["3", "3.0", "numpy.float32(3)", "numpy.array(3)", "Score(3.0, 'x')"]
-)
+@pytest.mark.parametrize("returned", ["3", "numpy.array(3)", "Score(3.0, 'x')"])
 def test_a_number_is_taken_with_the_metrics_own_signature(
     tmp_path: Path, returned: str
 ) -> None:

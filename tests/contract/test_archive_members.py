@@ -13,33 +13,31 @@ MEMBERS = {"a/one.en": TEXT, "a/two.en": TEXT[::-1]}
 
 @pytest.mark.parametrize("suffix", COMPRESS)
 def test_compressed_files_and_members(tmp_path: Path, suffix: str) -> None:
-    """Several streams end to end are one file, and zeros after gzip's are no garbage."""
+    """Several streams end to end are one file."""
     packed = COMPRESS[suffix](TEXT)
-    name = f"one.en{suffix}"
-    for content, expected in (
-        (packed, TEXT),
-        (packed + COMPRESS[suffix](b"more\n"), TEXT + b"more\n"),
-    ):
-        (tmp_path / name).write_bytes(content)
-        assert read(tmp_path / name) == expected
+    file = tmp_path / f"one.en{suffix}"
+    file.write_bytes(packed + packed)
+    assert read(file) == TEXT + TEXT
     for archive in ("a.tar", "a.zip"):
-        assert read(make_archive(tmp_path / archive, {name: packed}), name) == TEXT
-    (tmp_path / "ONE.EN.GZ").write_bytes(gzip.compress(TEXT) + bytes(2048))
-    assert read(tmp_path / "ONE.EN.GZ") == TEXT
-    (tmp_path / "one.en").write_bytes(TEXT)
-    assert read(tmp_path / "one.en") == TEXT
+        path = make_archive(tmp_path / archive, {file.name: packed})
+        assert read(path, file.name) == TEXT
+
+
+def test_zeros_after_the_end_of_gzip_are_no_garbage(tmp_path: Path) -> None:
+    file = tmp_path / "ONE.EN.GZ"
+    file.write_bytes(gzip.compress(TEXT) + bytes(2048))
+    assert read(file) == TEXT
 
 
 @pytest.mark.parametrize(
-    "name", ["tar", "tgz", "tar.bz2", "tbz2", "txz", "tar.zst", "zip"]
+    "suffix", ["tar", "TGZ", "tar.bz2", "tbz2", "txz", "tar.zst", "ZIP"]
 )
-def test_members(tmp_path: Path, name: str) -> None:
+def test_members(tmp_path: Path, suffix: str) -> None:
     """A suffix may stand in capitals."""
-    for path in (tmp_path / f"a.{name}", tmp_path / f"B.{name.upper()}"):
-        make_archive(path, MEMBERS)
-        assert is_archive(path)
-        assert read(path, "a/one.en") == TEXT
-        assert read(path, "./a//two.en") == TEXT[::-1]
+    path = make_archive(tmp_path / f"a.{suffix}", MEMBERS)
+    assert is_archive(path)
+    assert read(path, "a/one.en") == TEXT
+    assert read(path, "./a//two.en") == TEXT[::-1]
 
 
 def test_a_reader_of_the_first_lines_does_not_wait_for_the_rest(tmp_path: Path) -> None:

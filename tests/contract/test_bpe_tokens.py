@@ -12,6 +12,7 @@ from convs2s.text.bpe import (
     types_of_other_codes,
 )
 from convs2s.text.reserved_words import RESERVED_WORDS
+from tests.support.refusals import rows
 
 WORDS = [("low", 5), ("lower", 2), ("newest", 6), ("widest", 3)]
 CODES = learn_codes(WORDS, 10)
@@ -27,26 +28,25 @@ def test_pieces_are_joined_at_a_lines_end_too() -> None:
     assert join("low@@ est cut off at the l@@") == "lowest cut off at the l"
 
 
-@pytest.mark.parametrize(
-    ("pattern", "word", "parts"),
-    [
-        ("USA", "1934USABUSA", ["1934", "USA", "B", "USA"]),
-        ("(USA|UK)", "xUSAy", ["x", "USA", "y"]),
-        (r"\d+([.,]\d+)*", "x1.2.3y45", ["x", "1.2.3", "y", "45"]),
-        (r"([ab])\1", "abba", ["a", "bb", "a"]),
-        ("a*", "baab", ["b", "aa", "b"]),
-        ("(?r)b", "abbab", ["a", "b", "b", "a", "b"]),
-        (r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}", "0f8fad5b-d9cb-469f-a165-", None),
-        ("a{0,1000000000}#", "aaa#", None),
-        (r"\{a{,3}\}{1}", "{aa}", None),
-    ],
-)
-def test_a_glossary_is_a_part_of_a_word(
-    pattern: str, word: str, parts: list[str] | None
-) -> None:
-    """Groups are no parts of their own; counts may repeat what is short."""
-    assert Glossaries([pattern]).isolate(word) == (parts or [word])
-    assert Glossaries([pattern]).match(word) == (parts is None)
+# A pattern, a word, and its parts. Groups are no parts of their own; counts may repeat what is
+# short.
+GLOSSARIES = r"""
+USA => 1934USABUSA => 1934 USA B USA
+(USA|UK) => xUSAy => x USA y
+\\d+([.,]\\d+)* => x1.2.3y45 => x 1.2.3 y 45
+([ab])\\1 => abba => a bb a
+a* => baab => b aa b
+(?r)b => abbab => a b b a b
+[0-9a-f]{8}-(?:[0-9a-f]{4}-){3} => 0f8fad5b-d9cb-469f-a165- => 0f8fad5b-d9cb-469f-a165-
+a{0,1000000000}# => aaa# => aaa#
+\\{a{,3}\\}{1} => {aa} => {aa}
+"""
+
+
+@pytest.mark.parametrize(("pattern", "word", "parts"), rows(GLOSSARIES))
+def test_a_glossary_is_a_part_of_a_word(pattern: str, word: str, parts: str) -> None:
+    assert Glossaries([pattern]).isolate(word) == parts.split()
+    assert Glossaries([pattern]).match(word) == (parts == word)
 
 
 def test_glossaries_are_marked_where_the_word_goes_on() -> None:
@@ -64,7 +64,7 @@ def test_reserved_words_are_tokens_of_their_own() -> None:
     assert count_tokens([("<s>", 3)], bpe) == {"<s>": 3}
 
 
-@pytest.mark.parametrize("version", ["", "#version: 0.1\n", "#version: 0.2\n"])
+@pytest.mark.parametrize("version", ["", "#version: 0.2\n"])
 def test_merges_are_all_lines_but_the_version(version: str) -> None:
     codes = f"{version}a \u2028\na\u2028 b</w>\n"
     assert merges_of(codes) == ["a \u2028", "a\u2028 b</w>"]

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from convs2s.costs.dry_run import ALL_CORES, Request, dry_run
-from convs2s.costs.partitions import ask_sinfo, minutes, parse_sinfo, refusals
+from convs2s.costs.partitions import minutes, parse_sinfo, refusals
 from convs2s.costs.requests import requests_report, submission_of, torch_has_gpus
 from tests.support.refusals import rows, says
 
@@ -64,6 +64,8 @@ rule settings:
 rule all:
     input: d.txt
 """
+
+ON_SLURM = "preflight --executor slurm"
 
 REPORT = Path(__file__).with_name("data") / "requests.txt"
 
@@ -127,11 +129,11 @@ def fake_sinfo(folder: Path, script: str) -> None:
     program.chmod(0o755)
 
 
-def report(here: Path, plan: str, *words: str, prefix: str = "") -> str:
+def report(here: Path, plan: str, typed: str, prefix: str = "") -> str:
     (here / "fake.py").write_text(FAKE_SNAKEMAKE.replace("PREFIX", prefix))
     (here / "rules.smk").write_text(RULES)
     (here / "plan.txt").write_text(plan)
-    command = [sys.executable, "fake.py", *words]
+    command = [sys.executable, "fake.py", *typed.split()]
     lines = requests_report(
         command,
         submission_of(command, here),
@@ -145,64 +147,57 @@ def report(here: Path, plan: str, *words: str, prefix: str = "") -> str:
 def test_the_report(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     fake_sinfo(here, f"cat << EOF\n{SINFO}EOF")
     monkeypatch.setenv("PATH", f"{here}/bin:/usr/bin:/bin")
-    on_slurm = ["preflight", "--executor", "slurm"]
-    assert report(here, PLAN, *on_slurm) == REPORT.read_text()
+    assert report(here, PLAN, ON_SLURM) == REPORT.read_text()
     of_module = PLAN.replace("rule ", "rule ours_")
-    said = report(here, of_module, "ours_preflight", *on_slurm[1:], prefix="ours_")
+    said = report(here, of_module, f"ours_{ON_SLURM}", prefix="ours_")
     assert "submissions: 6; jobs that run here: 2" in said
     # Translations of a group run one after another, as far as their limit tells.
-    said = report(here, PLAN, *on_slurm, "--resources", "translations=1")
+    said = report(here, PLAN, f"{ON_SLURM} --resources translations=1")
     assert "1        4          1,500       39" in said
     (here / "results").mkdir()
     monkeypatch.chdir(here / "results")
-    words = ["--executor", "slurm", "--directory", "results", "preflight"]
-    assert report(here, "Nothing to be done", *words).splitlines()[4:] == [
-        "submissions: 0; jobs that run here: 0"
-    ]
-
-
-def test_where_jobs_run_here_or_another_program_runs_snakemake_nothing_is_said(
-    here: Path,
-) -> None:
-    assert report(here, PLAN, "preflight") == ""
-    assert report(here, PLAN, "--executor", "slurm") == ""
+    typed = "--executor slurm --directory results preflight"
+    said = report(here, "Nothing to be done", typed)
+    assert said.splitlines()[4:] == ["submissions: 0; jobs that run here: 0"]
 
 
 def test_what_is_not_known_is_said(here: Path) -> None:
-    on_slurm = ["preflight", "--executor", "slurm"]
-    failed = report(here, "", *on_slurm)
+    """Nothing is where jobs run here, or where another program runs Snakemake."""
+    assert report(here, PLAN, "preflight") == ""
+    assert report(here, PLAN, "--executor slurm") == ""
+    failed = report(here, "", ON_SLURM)
     assert failed.endswith(" are not known, because planning failed: no such task\n")
     unchecked = "requests are not checked: sinfo is not here, or does not answer\n"
-    assert report(here, PLAN, *on_slurm).endswith(unchecked)
+    assert report(here, PLAN, ON_SLURM).endswith(unchecked)
     fake_sinfo(here, "exit 1")
-    assert report(here, PLAN, *on_slurm).endswith(unchecked)
-    assert ask_sinfo() is None
-    assert unchecked not in report(here, PLAN, "preflight", "-e", "lsf")
+    assert report(here, PLAN, ON_SLURM).endswith(unchecked)
+    assert unchecked not in report(here, PLAN, "preflight -e lsf")
 
 
 def test_targets_take_the_place_of_the_one_that_is_asked_for() -> None:
-    command = ["python", "--config", "a=b", "preflight", "--set-resources", "x:y=1"]
-    planned = dry_run(command, "preflight", ["paper"], limits_cores=False)
-    assert planned[:5] == ["python", "--config", "a=b", "--set-resources", "x:y=1"]
-    assert planned[-4:] == ["--cores", str(ALL_CORES), "--", "paper"]
-    command = ["python", "--cores", "4", "--", "preflight", "tables"]
-    planned = dry_run(command, "preflight", ["paper"], limits_cores=True)
-    assert planned[:4] == ["python", "--cores", "4", "--dry-run"]
-    assert planned[-3:] == ["--", "paper", "tables"]
+    def planned_by(typed: str, limits_cores: bool) -> str:
+        command = typed.split()
+        words = dry_run(command, "preflight", ["paper"], limits_cores=limits_cores)
+        return " ".join(words)
+
+    planned = planned_by("python --config a=b preflight --set-resources x:y=1", False)
+    assert planned.startswith("python --config a=b --set-resources x:y=1 ")
+    assert planned.endswith(f" --cores {ALL_CORES} -- paper")
+    planned = planned_by("python --cores 4 -- preflight tables", True)
+    assert planned.startswith("python --cores 4 --dry-run ")
+    assert planned.endswith(" -- paper tables")
     assert planned.count("--cores") == 1
 
 
-@pytest.mark.parametrize(
-    ("version", "expected"),
-    [
+def test_torch_for_gpus(here: Path) -> None:
+    version = here / "version.py"
+    for text, expected in (
         ("cuda: Optional[str] = '12.8'\nhip: Optional[str] = None\n", True),
         ("cuda = None\nhip = '6.4'\n", True),
         ("cuda = None\nhip = None\n", False),
-    ],
-)
-def test_torch_for_gpus(here: Path, version: str, expected: bool) -> None:
-    (here / "version.py").write_text(version)
-    assert torch_has_gpus() is expected
+    ):
+        version.write_text(text)
+        assert torch_has_gpus() is expected
 
 
 WHO_RUNS_THE_JOBS = """

@@ -1,5 +1,6 @@
 """Each command of Snakemake on a page plans what it says, with the files that the pages show."""
 
+import re
 import shutil
 from pathlib import Path
 
@@ -9,23 +10,22 @@ from convs2s.config.file_reference import parse_file_reference
 from convs2s.config.load import load
 from tests.contract import pages
 from tests.support.checkout import Checkout, check_out
+from tests.support.refusals import rows
 
-MIRRORED = "results/scales/mirror/wmt14_en_fr/bleu.txt"
-
-NAMES = {
-    "TASK/rouge": "arxiv_titles/rouge",
-    "TASK": "demo_en_fr",
-    "TEXT": "demo_en_fr",
-    "MODEL": "demo",
-    "RUN": "seed1",
-    "SET": "test",
-    "TEST": "test",
-    "DECODING": "beam5",
-    "BASELINE": "demo",
-    "SYSTEM": "small",
-    "TARGET --config scale=mirror": f"{MIRRORED} --config scale=mirror",
-    "TARGET": "results/demo_en_fr/bleu.txt",
-}
+NAMES = rows("""
+TASK/rouge => arxiv_titles/rouge
+TASK => demo_en_fr
+TEXT => demo_en_fr
+MODEL => demo
+RUN => seed1
+SET => test
+TEST => test
+DECODING => beam5
+BASELINE => demo
+SYSTEM => small
+TARGET --config scale=mirror => results/scales/mirror/wmt14_en_fr/bleu.txt --config scale=mirror
+TARGET => results/demo_en_fr/bleu.txt
+""")
 """What stands for what a user fills in."""
 
 WRITTEN = {
@@ -41,46 +41,29 @@ EXAMPLES = {
 }
 """What extending.md appends to which file, or makes a new file."""
 
-NO_SETTINGS = {"demo_corpus.md"}
-"""Pages whose YAML is of the package's own files."""
-
-ALONE = (
-    "--profile",
-    "--sdm",
-    "--unlock",
-    "--version",
-    "--directory",
-    "--default-storage-provider",
-    "--report",
-    "--archive",
-    "--generate-unit-tests",
+ALONE = re.compile(
+    r"--(profile|sdm|unlock|version|directory|default-storage-provider|report|archive"
+    r"|generate-unit-tests)"
 )
 """Options whose commands other tests run: of profiles, containers, conda, modules, storages."""
-
-
-@pytest.mark.parametrize("page", WRITTEN)
-def test_a_page_says_where_its_settings_are_written(root: Path, page: str) -> None:
-    assert f"`{WRITTEN[page]}`" in (root / "docs" / page).read_text("utf-8")
 
 
 @pytest.fixture(scope="module")
 def written(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Checkout:
     """A checkout with every file of settings that the pages show, and all text that is local."""
     checkout = check_out(root, tmp_path_factory.mktemp("written"))
+    (checkout / "docs").symlink_to(root / "docs")
     for block in pages.blocks(root):
-        if block.kind == "yaml" and block.page not in NO_SETTINGS:
+        # The YAML of demo_corpus.md is of the package's own files.
+        if block.kind == "yaml" and block.page != "demo_corpus.md":
             write(checkout, block)
     shutil.copytree(root / "examples", checkout / "examples")
     for example, appended_to in EXAMPLES.items():
-        file = checkout / appended_to
-        text = file.read_text("utf-8") if file.exists() else ""
-        example_text = (checkout / f"examples/{example}").read_text("utf-8")
-        checkout.write(appended_to, f"{text}\n{example_text}")
+        append(checkout, appended_to, (root / "examples" / example).read_text("utf-8"))
     for task in load(checkout.folder).tasks.values():
         files = map(parse_file_reference, task.references(task.splits))
         for path in (file.location for file in files if not file.is_url):
             checkout.write(path, "A line.\n")
-    (checkout / "docs").symlink_to(root / "docs")
     return checkout
 
 
@@ -90,20 +73,27 @@ def write(checkout: Checkout, block: pages.Block) -> None:
     if first.startswith("# config/"):
         checkout.write(first.removeprefix("# "), block.text)
         return
-    file = checkout / WRITTEN[block.page]
+    name = WRITTEN[block.page]
+    assert f"`{name}`" in (checkout / "docs" / block.page).read_text("utf-8")
+    append(checkout, name, block.text)
+
+
+def append(checkout: Checkout, name: str, text: str) -> None:
+    """Append text to a file, or make it; what a page quotes is there."""
+    file = checkout / name
     before = file.read_text("utf-8") if file.exists() else ""
-    if block.text not in before:  # what a page quotes is there
-        checkout.write(WRITTEN[block.page], f"{before}\n{block.text}")
+    if text not in before:
+        checkout.write(name, f"{before}\n{text}")
 
 
 @pytest.fixture(scope="module")
 def commands(root: Path) -> set[str]:
     found = {filled(command) for command in pages.snakemake_commands(root)}
-    return {one for one in found if not any(option in one for option in ALONE)}
+    return {one for one in found if not ALONE.search(one)}
 
 
 def filled(command: str) -> str:
-    for name, example in NAMES.items():
+    for name, example in NAMES:
         command = command.replace(name, example)
     return command
 

@@ -19,10 +19,12 @@ FRENCH = {
 
 
 def test_they_are_of_words_that_the_demo_learns(root: Path) -> None:
-    pages = [root / "README.md", *(root / "docs").glob("*.md")]
-    texts = [page.read_text("utf-8") for page in pages if page.name not in GENERATED]
+    text = EXAMPLES
+    for page in (root / "README.md", *(root / "docs").glob("*.md")):
+        if page.name not in GENERATED:
+            text += page.read_text("utf-8")
     shown = set()
-    for line in "\n".join([*texts, EXAMPLES]).splitlines():
+    for line in text.splitlines():
         if re.search(r"\btranslate\b|\battention\b|\btext\b", line):
             for quoted in re.findall(r'"([A-Z][a-z]+ [^"]*[.?!])"', line):
                 # A sentence for a graph of ONNX is of tokens.

@@ -13,7 +13,7 @@ def test_it_links_what_can_be_aligned(tmp_path: Path) -> None:
     pytest.importorskip("eflomal", reason="eflomal is not installed")
     write_lines(tmp_path / "en", ["the house", "", "the red car"] * 4)
     write_lines(tmp_path / "fr", ["la maison", "x", "la voiture"] * 4)
-    links = tmp_path / "alignment/links"
+    links = tmp_path / "links"
     aligned = align_words(
         source=tmp_path / "en",
         target=tmp_path / "fr",
@@ -22,6 +22,4 @@ def test_it_links_what_can_be_aligned(tmp_path: Path) -> None:
         aligner="eflomal",
     )
     assert aligned == 8
-    assert [path.name for path in links.parent.iterdir()] == ["links"]
-    found = [bool(line) for line in read_links(links)]
-    assert found == [True, False, True] * 4
+    assert list(map(bool, read_links(links))) == [True, False, True] * 4

@@ -9,7 +9,6 @@ from convs2s.config.file_reference import (
     local_path,
     masked,
     parse_file_reference,
-    with_texts,
 )
 from tests.support.refusals import refusal, rows
 
@@ -68,13 +67,9 @@ what? me@host => what? me@host
 @pytest.mark.parametrize(("text", "shown"), rows(MASKED))
 def test_a_password_is_masked(text: str, shown: str) -> None:
     assert masked(text) == shown
-    assert with_texts({"a": [text, 1]}, masked) == {"a": [shown, 1]}
 
 
-@pytest.mark.parametrize(
-    "url",
-    ["https://me:secret@h/a", "https://me:se/secret@h/a", "https://h/a?token=secret"],
-)
-def test_a_refused_address_does_not_show_its_password(url: str) -> None:
-    assert "secret" not in refusal(local_path, url, Path())
-    assert "secret" not in refusal(parse_file_reference, url.replace("https", "ftp"))
+def test_a_refused_address_does_not_show_its_password() -> None:
+    for address in ("me:secret@h/a", "me:se/secret@h/a", "h/a?token=secret"):
+        assert "secret" not in refusal(local_path, f"https://{address}", Path())
+        assert "secret" not in refusal(parse_file_reference, f"ftp://{address}")

@@ -28,15 +28,16 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 
 def test_comments_and_docstrings_do_not_change_a_fingerprint(tmp_path: Path) -> None:
-    def of_text(text: str) -> str:
-        (tmp_path / "script.py").write_text(text)
-        return fingerprint_of(tmp_path / "script.py")
-
-    first = of_text('"""Doc."""\ndef f(x):\n    """Doc."""\n    return x + 1\n')
-    same = of_text("# why\ndef f( x ):\n    return x + 1  # because\n")
-    other = of_text('"""Doc."""\ndef f(x):\n    return x + 2\n')
-    assert first == same
-    assert first != other
+    script = tmp_path / "script.py"
+    found = []
+    for text in (
+        '"""Doc."""\ndef f(x):\n    """Doc."""\n    return x + 1\n',
+        "# why\ndef f( x ):\n    return x + 1  # because\n",
+        '"""Doc."""\ndef f(x):\n    return x + 2\n',
+    ):
+        script.write_text(text)
+        found.append(fingerprint_of(script))
+    assert found[0] == found[1] != found[2]
 
 
 def test_fingerprints_are_kept_until_a_byte_changes(
@@ -57,22 +58,16 @@ def test_fingerprints_are_kept_until_a_byte_changes(
         code.fingerprints(scripts, kept)
 
 
-@pytest.mark.parametrize(
-    "imports",
-    [
-        {
-            "a.py": "from convs2s import b\n",
-            "b.py": "import convs2s.c\n",
-            "c.py": "from convs2s.d import x\n",
-        },
-        {"a.py": "from convs2s import (\n    b,\n    c,\n    d,\n)\n"},
-    ],
-)
+CHAIN = "from convs2s import b", "import convs2s.c", "from convs2s.d import x"
+IN_BRACKETS = "from convs2s import (\n    b,\n    c,\n    d,\n)", "", ""
+
+
+@pytest.mark.parametrize("imports", [CHAIN, IN_BRACKETS])
 def test_an_edit_of_what_is_imported_changes_a_fingerprint(
-    package: Path, imports: dict[str, str]
+    package: Path, imports: tuple[str, ...]
 ) -> None:
-    for name, text in imports.items():
-        (package / name).write_text(text, "utf-8")
+    for name, text in zip("abc", imports, strict=True):
+        (package / f"{name}.py").write_text(f"{text}\n", "utf-8")
     seen = [fingerprint_of(package / "a.py")]
     for name in ("b.py", "c.py", "d.py", "data/w.tsv"):
         with (package / name).open("a", encoding="utf-8") as file:

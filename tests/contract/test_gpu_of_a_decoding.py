@@ -1,8 +1,8 @@
 """Jobs beside each other on one machine: each decodes on a GPU of its own."""
 
 import os
-from collections.abc import Callable
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 import torch
@@ -13,7 +13,6 @@ from convs2s.config.decoding import DecodingSettings
 from convs2s.decoding.rescoring import score_n_best
 from convs2s.decoding.translate import translator_of_job
 from convs2s.devices import VISIBLE, own_gpus
-from convs2s.files.text import write_lines
 
 
 @pytest.fixture
@@ -21,63 +20,52 @@ def computed_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The GPUs that jobs compute on, as if this machine had eight; they compute on its CPU."""
     names: list[str] = []
 
-    def pick_cpu(name: str, workers: int) -> str:
+    def pick_cpu(*_: object) -> str:
         names.append(os.environ[VISIBLE])
         return "cpu"
 
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     monkeypatch.setenv(VISIBLE, "")
-    monkeypatch.setattr(torch.cuda, "device_count", lambda: 8)
+    monkeypatch.setattr(torch.cuda, "device_count", Mock(return_value=8))
     monkeypatch.setattr(devices, "pick_device", pick_cpu)
-    write_lines(tmp_path / "text", ["w1 w2 w3", "w4 w5"])
-    write_lines(tmp_path / "list", ["0 ||| w1 w2 ||| A= -1 ||| -1"])
     monkeypatch.chdir(tmp_path)
+    Path("text").write_text("w1 w2 w3\nw4 w5\n")
     return names
 
 
-def decode(model: Path) -> None:
-    settings = DecodingSettings()
-    with translator_of_job([model], settings, device="auto", threads=1) as translator:
-        list(translator.translate(["w1 w2 w3"]))
-
-
-def score(model: Path) -> None:
-    score_n_best(
-        models=[model],
-        source=Path("text"),
-        n_best=Path("list"),
-        output=Path("scored"),
-        length_penalty=1.0,
-        device="auto",
-        threads=1,
-    )
-
-
-@pytest.mark.parametrize("work", [decode, score])
 def test_no_job_takes_the_gpu_of_a_training(
-    model: Path, computed_on: list[str], work: Callable[[Path], None]
+    model: Path, computed_on: list[str]
 ) -> None:
+    n_best = Path("list")
+    n_best.write_text("0 ||| w1 w2 ||| A= -1 ||| -1\n")
+    search = DecodingSettings()
     with own_gpus(8, 1) as training:
         assert training == ["0"]
-        work(model)
-    assert computed_on == ["1"]
+        with translator_of_job([model], search, device="auto", threads=1) as translator:
+            list(translator.translate(["w1 w2 w3"]))
+        score_n_best(
+            models=[model],
+            source=Path("text"),
+            n_best=n_best,
+            output=Path("scored"),
+            length_penalty=1.0,
+            device="auto",
+            threads=1,
+        )
+    assert computed_on == ["1", "1"]
 
 
 @pytest.mark.parametrize(("taken", "used"), [(1, "1"), (8, "0")])
-@pytest.mark.parametrize(
-    "command",
-    ["translate {} --input text", "score-pairs {} --source text --target text"],
-)
 def test_who_translates_by_hand_shares_a_gpu_where_none_is_free(
     model: Path,
     computed_on: list[str],
     capfd: pytest.CaptureFixture[str],
-    command: str,
     taken: int,
     used: str,
 ) -> None:
     with own_gpus(8, taken):
-        main(command.format(model).split())
-    assert computed_on == [used]
+        main(f"translate {model} --input text".split())
+        main(f"score-pairs {model} --source text --target text".split())
+    assert computed_on == [used, used]
     said = "too few GPUs are free: sharing 0 with other jobs\n"
     assert (said in capfd.readouterr().err) == (taken == 8)
