@@ -46,13 +46,9 @@ def test_the_folder_has_what_the_model_file_says(model: Path, tmp_path: Path) ->
     assert {path.name for path in folder.iterdir()} == set(HUB_FILES)
     assert sha256(folder / MODEL_NAME) == sha256(coded)
     assert (folder / "bpe_codes.txt").read_text("utf-8") == codes
-    for side, types in zip(
-        ("source", "target"),
-        (description.source_types, description.target_types),
-        strict=True,
-    ):
+    for side in ("source", "target"):
         written = (folder / f"vocabulary.{side}.txt").read_text("utf-8")
-        assert written.splitlines() == types
+        assert written.splitlines() == getattr(description, f"{side}_types")
     config = json.loads((folder / "config.json").read_text("utf-8"))
     assert config["languages"] == {"source": "en", "target": "fr"}
     assert config["architecture"] == description.architecture.model_dump(mode="json")
@@ -66,11 +62,10 @@ def test_the_folder_has_what_the_model_file_says(model: Path, tmp_path: Path) ->
 def test_the_card_states_each_score_with_its_test_set_and_signature(
     model_file: Path, folder: Path
 ) -> None:
-    assert "bpe_codes.txt" not in {path.name for path in folder.iterdir()}  # of words
+    assert not (folder / "bpe_codes.txt").exists()  # of words
     stated = front_matter(folder)
     assert stated["language"] == ["en", "fr"]
     assert stated["license"] == "cc-by-4.0"
-    assert stated["pipeline_tag"] == "translation"
     assert stated["metrics"] == ["bleu", "chrf"]
     (index,) = stated["model-index"]
     (result,) = index["results"]
@@ -84,7 +79,6 @@ def test_the_card_states_each_score_with_its_test_set_and_signature(
         "value": round(tokenized["score"], 2),
         "args": {"signature": tokenized["signature"]},
     }
-    assert all(row["args"]["signature"] for row in result["metrics"])
     read = pytest.importorskip("huggingface_hub").ModelCard.load(folder / "README.md")
     assert read.data.model_name == "tiny"
     assert {one.metric_type for one in read.data.eval_results} == {"bleu", "chrf"}
@@ -109,7 +103,7 @@ def test_commands_as_typed(folder: Path, tmp_path: Path) -> None:
     others = {"pytorch_model.bin": b"cos\nsystem\n(S'true'\ntR.", "NOTES.md": b"mine"}
     # The codes are of the model before.
     hub.files = {"bpe_codes.txt": b"#version: 0.2\n", **others}
-    settings = {
+    environment = os.environ | {
         "HF_ENDPOINT": hub.address,
         "HF_HOME": str(tmp_path / "home"),
         "HF_TOKEN": "hf_stand_in",
@@ -117,11 +111,9 @@ def test_commands_as_typed(folder: Path, tmp_path: Path) -> None:
     }
 
     def typed(*command: str) -> str:
+        program = [sys.executable, "-m", "convs2s", *command]
         return subprocess.check_output(
-            [sys.executable, "-m", "convs2s", *command],
-            cwd=tmp_path,
-            env=os.environ | settings,
-            text=True,
+            program, cwd=tmp_path, env=environment, text=True
         )
 
     try:

@@ -8,7 +8,6 @@ import pytest
 from convs2s.config.load import load
 from convs2s.config.settings import Settings
 from convs2s.paper.cells import cells
-from convs2s.paper.ledger import LedgerEntry
 from convs2s.paper.results import entries_of
 from convs2s.paper.results_page import write_results_page
 from tests.support.cells import bleu, write
@@ -62,9 +61,8 @@ def scale(root: Path) -> Settings:
     return load(root, {"scale": "multi30k_trained"})
 
 
-@pytest.fixture
-def entries(scale: Settings) -> list[LedgerEntry]:
-    """Trainings of an hour each: those of table 4 have a curve, those of an LSTM none."""
+def test_costs_and_plateaus_are_of_trainings(scale: Settings) -> None:
+    """Of an hour each: those of table 4 have a curve, those of an LSTM none."""
     rows = scale.paper["trainings"].rows
     curves = {"table 4": [9.0, 4.99, 5.0], "LSTM, table 1": []}
     measured = cells(scale, "trainings")
@@ -76,12 +74,7 @@ def entries(scale: Settings) -> list[LedgerEntry]:
             reached = {"validation_perplexity": 4.99, "curve": curve}
             numbers = took if cell.measure == "training_hours" else reached
             records += [write(path, numbers) for path in cell.paths]
-    return entries_of(scale, measured, records)
-
-
-def test_costs_and_plateaus_are_of_trainings(
-    scale: Settings, entries: list[LedgerEntry]
-) -> None:
+    entries = entries_of(scale, measured, records)
     output = Path("page.md")
     write_results_page(scale, entries, ledger="a", discussion="", output=output)
     drawn = svg_texts(Path("page/plateaus.svg"))
@@ -98,23 +91,13 @@ def test_costs_and_plateaus_are_of_trainings(
     assert re.search(rf"\| all, .* \| \d+ \| {hours} \| {hours}.00 \|", costs)
 
 
-@pytest.mark.parametrize(
-    ("output", "is_empty", "words"),
-    [
-        ("page", False, ("page: ", "ends in .md")),
-        ("page.md", True, ("a: has no run of scale multi30k_trained", "--scale")),
-        ("file.md", False, ("file.md: ", "no file named file")),
-    ],
-)
-def test_what_makes_no_page_is_refused(
-    scale: Settings,
-    entries: list[LedgerEntry],
-    output: str,
-    is_empty: bool,
-    words: tuple[str, ...],
-) -> None:
+def test_what_makes_no_page_is_refused(scale: Settings) -> None:
     Path("file").touch()
-    stated = {"ledger": "a", "discussion": "", "output": Path(output)}
-    found = [] if is_empty else entries
-    says(refusal(write_results_page, scale, found, **stated), *words)
+    for output, *words in (
+        ("page", "page: ", "ends in .md"),
+        ("page.md", "a: has no run of scale multi30k_trained", "--scale"),
+        ("file.md", "file.md: ", "no file named file"),
+    ):
+        stated = {"ledger": "a", "discussion": "", "output": Path(output)}
+        says(refusal(write_results_page, scale, [], **stated), *words)
     assert not Path("page").exists()

@@ -19,11 +19,11 @@ from tests.support.refusals import refusal, says
 
 def history(folder: Path, *rates: float) -> Path:
     """Write a history of epochs with such learning rates."""
-    path = folder / "history.jsonl"
-    numbers = {"updates": 10, "tokens": 1000, "tokens_per_second": 100}
     rows: list[dict[str, object]] = [
         {
-            **numbers,
+            "updates": 10,
+            "tokens": 1000,
+            "tokens_per_second": 100,
             "epoch": epoch,
             "learning_rate": rate,
             "train_loss": 3 / epoch,
@@ -32,8 +32,13 @@ def history(folder: Path, *rates: float) -> Path:
         }
         for epoch, rate in enumerate(rates, start=1)
     ]
+    path = folder / "history.jsonl"
     write_lines(path, map(json.dumps, [*rows, {"stop": "the rate fell"}]))
     return path
+
+
+def plot(history: Path, *outputs: Path) -> None:
+    plot_learning_curve(history=history, heading="tiny", outputs=outputs)
 
 
 @pytest.mark.parametrize(
@@ -48,16 +53,9 @@ def test_a_learning_curve_says_what_happened(
     tmp_path: Path, rates: tuple[float, ...], texts: set[str]
 ) -> None:
     output = tmp_path / "plots/curve.svg"
-    plot_learning_curve(
-        history=history(tmp_path, *rates), heading="tiny", outputs=[output]
-    )
+    plot(history(tmp_path, *rates), output)
     assert texts | {"tiny", "stopped: the rate fell"} <= svg_texts(output)
-    says(
-        refusal(
-            plot_learning_curve, history=history(tmp_path), heading="", outputs=[output]
-        ),
-        "history.jsonl: no epoch",
-    )
+    says(refusal(plot, history(tmp_path), output), "history.jsonl: no epoch")
 
 
 def test_a_rule_stands_where_the_rate_is_halved_and_the_axis_has_room(
@@ -107,9 +105,7 @@ def test_equal_numbers_give_equal_bytes(tmp_path: Path) -> None:
     drawn = []
     for name in ("first", "second"):
         outputs = [tmp_path / name / f"curve.{end}" for end in ("svg", "png", "pdf")]
-        plot_learning_curve(
-            history=history(tmp_path, 0.25, 0.1), heading="tiny", outputs=outputs
-        )
+        plot(history(tmp_path, 0.25, 0.1), *outputs)
         drawn.append([output.read_bytes() for output in outputs])
     assert drawn[0] == drawn[1]
     _, png, pdf = drawn[0]

@@ -77,31 +77,23 @@ def test_a_release_of_this_project_is_checked_and_used_as_it_is(
     assert found.read_bytes() == model.read_bytes()
 
 
-@pytest.mark.parametrize(
-    ("typed", "said"),
-    [
-        (f"translate {NAME}", f"{NAME}: not on this machine yet: fetch it by `convs2s"),
+def test_a_name_that_has_no_file_is_refused(run: Terminal) -> None:
+    for typed, said in (
+        (f"translate {NAME}", "not on this machine yet: fetch it by `convs2s"),
         ("get wmt14_en_it", "get: unknown published model 'wmt14_en_it'; did you mean"),
         ("translate wmt14_en_it", "wmt14_en_it: no such file"),
-    ],
-)
-def test_a_name_that_has_no_file_is_refused(
-    run: Terminal, typed: str, said: str
-) -> None:
-    with pytest.raises(SystemExit, match=said):
-        run(*typed.split())
-
-
-class Keyboard(io.TextIOWrapper):
-    def isatty(self) -> bool:
-        return True
+    ):
+        with pytest.raises(SystemExit, match=said):
+            run(*typed.split())
 
 
 def test_on_a_terminal_it_is_fetched_after_a_question(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(published, "get_model", lambda _: Path("fetched"))
-    monkeypatch.setattr(sys, "stdin", Keyboard(io.BytesIO(b"y\nn\n")))
+    keyboard = io.StringIO("y\nn\n")
+    monkeypatch.setattr(keyboard, "isatty", lambda: True)
+    monkeypatch.setattr(sys, "stdin", keyboard)
     assert model_files([Path(NAME)]) == [Path("fetched")]
     assert capsys.readouterr().err.endswith("(size not known, MIT)? [y/N] ")
     refusal(model_files, [Path(NAME)])

@@ -4,15 +4,14 @@ import fcntl
 import json
 import shutil
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
 
-from convs2s.cli.main import main
-from convs2s.model_file import ModelDescription, save_model
-from convs2s.models.build import build_network
+from convs2s.files.tensors import load_tensors, save_tensors
 from convs2s.training.identity import digest_of
-from tests.support import tiny
+from tests.conftest import Terminal
 from tests.support.limits import without_locks
 
 IDENTITY: dict[str, object] = {"seed": 1, "recipe": {"clip": 0.1}}
@@ -24,38 +23,24 @@ Command = Callable[..., str]
 
 
 @pytest.fixture
-def remove(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Command:
-    def remove(*options: str) -> str:
-        main(["remove-states", str(tmp_path), *options])
-        return capsys.readouterr().out
-
-    return remove
+def remove(tmp_path: Path, run: Terminal) -> Command:
+    return partial(run, "remove-states", tmp_path)
 
 
-def write_model(path: Path, identity: dict[str, object]) -> None:
+def write_model(path: Path, like: Path, identity: dict[str, object]) -> None:
     """Write a model file that was trained as an identity says."""
-    architecture = tiny.settings().architecture
-    description = ModelDescription(
-        task="tiny",
-        languages={"source": "en", "target": "fr"},
-        preparation="none",
-        architecture=architecture,
-        source_types=["a"],
-        target_types=["b"],
-        bpe_codes=None,
-        training={"identity": identity},
-    )
-    save_model(path, build_network(architecture, 4, 4).state_dict(), description)
+    weights, fields = load_tensors(like)
+    save_tensors(path, weights, fields | {"training": {"identity": identity}})
 
 
 @pytest.fixture(autouse=True)
-def finished(tmp_path: Path) -> Path:
+def finished(tmp_path: Path, model: Path) -> Path:
     """A finished run beside states of another recipe, and one that was stopped."""
     for place in (f"seed1/state/{MINE}", "seed1/state/another", f"seed2/state/{MINE}"):
         folder = tmp_path / "task/models/small" / place
         folder.mkdir(parents=True)
         (folder / "last.safetensors").write_bytes(bytes(1_500_000))
-    write_model(tmp_path / RUN / "model.safetensors", IDENTITY)
+    write_model(tmp_path / RUN / "model.safetensors", model, IDENTITY)
     record = {"manifest": {"identity": IDENTITY}}
     (tmp_path / RUN / "training.json").write_text(json.dumps(record))
     return tmp_path / RUN
@@ -102,11 +87,11 @@ def test_what_a_kill_leaves_of_a_state_is_none(
 
 
 def test_beside_the_model_of_another_training_a_state_stays(
-    remove: Command, tmp_path: Path, finished: Path
+    remove: Command, tmp_path: Path, finished: Path, model: Path
 ) -> None:
     """The disk may have been full when the new one was to be written, or it was killed there."""
-    write_model(finished / "model.safetensors", {"seed": 2})
-    write_model(finished / "start.safetensors", {"seed": 3})
+    write_model(finished / "model.safetensors", model, {"seed": 2})
+    write_model(finished / "start.safetensors", model, {"seed": 3})
     assert "0 trainings" in remove("--yes")
     assert states(tmp_path) == ALL
 

@@ -1,6 +1,6 @@
 """What stands in for the paper's tasks, models, test sets and runs."""
 
-from collections.abc import Callable
+import re
 from pathlib import Path
 
 import pytest
@@ -8,14 +8,12 @@ import yaml
 
 from convs2s.config.decoding import DecodingSettings, TunedLengthPenalty
 from convs2s.config.load import load
-from convs2s.config.paper import Row, Table
+from convs2s.config.paper import Table
 from convs2s.config.scale import Scale
 from convs2s.config.settings import Settings
 from convs2s.config.task import Headline
 from convs2s.paper.evidence import evidence
 from tests.support.refusals import rows
-
-SCALES = ["paper", "demo", "multi30k", "multi30k_trained", "mirror"]
 
 
 def scale(**stated: object) -> Scale:
@@ -23,22 +21,15 @@ def scale(**stated: object) -> Scale:
     return Scale.model_validate(names | stated)
 
 
-@pytest.mark.parametrize(
-    ("key", "ask", "unlisted"),
-    [
-        ("tasks", Scale.task_for, None),
-        ("models", Scale.model_for, None),
-        ("tests", Scale.testset_for, "x"),
-        ("phrases", Scale.phrases_for, "x"),
-    ],
-)
-def test_what_is_listed_stands_in(
-    key: str, ask: Callable[[Scale, str], str | None], unlisted: str | None
-) -> None:
+def test_what_is_listed_stands_in() -> None:
     """On other data, no row runs on a task or with a model that is not listed."""
-    data = scale(stand_in="small", **{key: {"a": "b"}})
-    assert (ask(data, "a"), ask(data, "x")) == ("b", unlisted)
-    assert ask(scale(), "x") == "x"
+    listed = {key: {"a": "b"} for key in ("tasks", "models", "tests", "phrases")}
+    data = scale(stand_in="small", **listed)
+    for name, only_listed in (("a", "b"), ("x", None)):
+        assert data.task_for(name) == data.model_for(name) == only_listed
+    for name, found in (("a", "b"), ("x", "x")):
+        assert data.testset_for(name) == data.phrases_for(name) == found
+    assert scale().task_for("x") == scale().model_for("x") == "x"
 
 
 RUNS = """
@@ -60,17 +51,24 @@ def test_runs_are_no_more_than_the_seeds(stated: str, names: str, runs: str) -> 
     assert found == runs.split()
 
 
+ROWS = """
+title: T
+rows:
+  - {system: s, kind: ours, model: m}
+  - {system: s, kind: ours, task: t}
+  - {system: s, kind: ours, model: n, task: u}
+  - {system: s, kind: ours}
+  - {system: s, kind: cited}
+"""
+LEFT_OUT = "[{models: [m], because: time}, {tasks: [t], because: text}]"
+
+
 def test_rows_are_left_out_by_model_and_by_task() -> None:
-    left_out = [
-        {"models": ["m"], "because": "time"},
-        {"tasks": ["t"], "because": "text"},
-    ]
-    own = [{"model": "m"}, {"task": "t"}, {"model": "n", "task": "u"}, {}]
-    ours = [Row.model_validate({"system": "s", "kind": "ours", **one}) for one in own]
-    table = Table(title="T", rows=(*ours, Row(system="s", kind="cited")))
-    data = scale(left_out=left_out)
+    table = Table.model_validate(yaml.safe_load(ROWS))
+    data = scale(left_out=yaml.safe_load(LEFT_OUT))
     assert data.shown_rows(table) == [2, 3, 4]
-    assert [data.why_left_out(row) for row in ours[:3]] == ["time", "text", None]
+    reasons = [data.why_left_out(row) for row in table.rows[:3]]
+    assert reasons == ["time", "text", None]
     assert scale().shown_rows(table) == [0, 1, 2, 3, 4]
 
 
@@ -116,11 +114,12 @@ def test_small_versions_differ_in_width_dropout_and_recipe_alone(
 
 
 def test_a_small_version_follows_its_model_and_can_be_overridden(root: Path) -> None:
-    models = {
-        "ablation": {"architecture": {"positions": {"maximum": 400}}},
-        "demo_ablation": {"training": {"maximum_epochs": 3}},
-    }
-    loaded = load(root, {"scale": "demo", "overrides": {"models": models}})
+    models = """
+    ablation: {architecture: {positions: {maximum: 400}}}
+    demo_ablation: {training: {maximum_epochs: 3}}
+    """
+    overrides = {"models": yaml.safe_load(models)}
+    loaded = load(root, {"scale": "demo", "overrides": overrides})
     for name, epochs in (("demo_ablation", 3), ("demo_ablation_no_position", 0.9)):
         model = loaded.models[name]
         assert model.architecture.model_dump()["positions"]["maximum"] == 400
@@ -128,17 +127,14 @@ def test_a_small_version_follows_its_model_and_can_be_overridden(root: Path) -> 
 
 
 def test_headlines_have_the_seeds_and_test_sets_that_there_are(
-    settings: Settings,
+    demo: Settings,
 ) -> None:
     tests = {"full": "test", "other": "test", "third": "absent"}
     data = scale(seeds=2, tests=tests, models={"m": "n"})
-    for model, stand_in in (("m", "n"), ("x", "x")):
-        stated = Headline(
-            model=model, seeds=(1, 2, 3), tests=("full", "other", "third")
-        )
-        task = settings.tasks["demo_en_fr"].model_copy(update={"headline": stated})
-        expected = Headline(model=stand_in, seeds=(1, 2), tests=("test", "third"))
-        assert data.headline_of(task) == expected
+    stated = Headline(model="m", seeds=(1, 2, 3), tests=("full", "other", "third"))
+    task = demo.tasks["demo_en_fr"].model_copy(update={"headline": stated})
+    expected = Headline(model="n", seeds=(1, 2), tests=("test", "third"))
+    assert data.headline_of(task) == expected
 
 
 def test_the_development_set_is_the_tasks_or_its_stand_in(settings: Settings) -> None:
@@ -151,11 +147,13 @@ def test_the_development_set_is_the_tasks_or_its_stand_in(settings: Settings) ->
     assert data.development_set(demo, DecodingSettings()) is None
 
 
-def test_folders_are_of_one_scale_and_without_a_slash_at_their_end(root: Path) -> None:
-    scales = [load(root, {"scale": name}).scale for name in SCALES]
-    assert len({one.results_dir for one in scales}) == len(SCALES)
-    assert len({one.downloads_dir for one in scales}) == len(SCALES)
-    assert [one.stand_in is None for one in scales] == [True] + 4 * [False]
+def test_folders_are_of_one_scale_and_without_a_slash_at_their_end(
+    root: Path,
+) -> None:
+    files = [path.read_text("utf-8") for path in root.glob("config/scales/*.yaml")]
+    for key in ("results_dir", "downloads_dir"):
+        folders = re.findall(rf"^{key}: (\S+)", "\n".join(files), re.MULTILINE)
+        assert len(set(folders)) == len(files)
     data = scale(results_dir="./mine//", downloads_dir="~/mine/downloads/")
     assert data.results_dir == "mine"
     assert data.downloads_dir == f"{Path.home()}/mine/downloads"
