@@ -38,11 +38,10 @@ each_hazard = pytest.mark.parametrize(
 )
 
 
-def corpus(folder: Path, source: bytes) -> RawText:
-    (folder / "own.en").write_bytes(source)
+def own_text(folder: Path) -> RawText:
     write_lines(folder / "own.fr", TARGETS)
-    sides = (str(folder / "own.en"), str(folder / "own.fr"))
-    return RawText([sides], FilesBelow(folder))
+    own = (str(folder / "own.en"), str(folder / "own.fr"))
+    return RawText([own], FilesBelow(folder))
 
 
 def sides(folder: Path, stage: str) -> tuple[Path, Path]:
@@ -51,8 +50,9 @@ def sides(folder: Path, stage: str) -> tuple[Path, Path]:
 
 @each_hazard
 def test_text_of_a_corpus(tmp_path: Path, line: bytes, train: str, test: str) -> None:
+    (tmp_path / "own.en").write_bytes(line + b"\nthe house\nthe car\n")
     raw, words, clean = (sides(tmp_path, stage) for stage in ("raw", "tok", "clean"))
-    extract_corpus(corpus(tmp_path, line + b"\nthe house\nthe car\n"), output=raw)
+    extract_corpus(own_text(tmp_path), output=raw)
 
     def tokenized(name: str) -> list[tuple[str, str]]:
         for text, output, language in zip(raw, words, ("en", "fr"), strict=True):
@@ -69,12 +69,8 @@ def test_text_of_a_corpus(tmp_path: Path, line: bytes, train: str, test: str) ->
         maximum=175,
         ratio=None,
     )
-    if train in report["dropped"]:
-        assert report["dropped"][train] == 1
-        expected = pairs[1:]
-    else:
-        expected = [(train, "un"), *pairs[1:]]
-    assert list(read_line_pairs(*clean)) == expected
+    kept = [] if report["dropped"].get(train) == 1 else [(train, "un")]
+    assert list(read_line_pairs(*clean)) == [*kept, *pairs[1:]]
 
 
 @each_hazard
@@ -98,8 +94,9 @@ def test_what_is_refused(
     tmp_path: Path, model: Path, run: Terminal, line: bytes, said: str
 ) -> None:
     text = b"the house\n" + line + b"\nthe car\n"
+    (tmp_path / "own.en").write_bytes(text)
     output = sides(tmp_path, "raw")
-    message = refusal(extract_corpus, corpus(tmp_path, text), output=output)
+    message = refusal(extract_corpus, own_text(tmp_path), output=output)
     says(message, "own.en:2: ", said)
     assert {path.name for path in tmp_path.iterdir()} == {"own.en", "own.fr"}
     with pytest.raises(SystemExit) as error:

@@ -1,39 +1,56 @@
 """The ledger: a line for each run that is there, nothing typed in."""
 
-from collections.abc import Mapping
+import json
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+import yaml
 from safetensors.numpy import save_file
 
-from convs2s.config.load import load
 from convs2s.config.settings import Settings
 from convs2s.files.checksums import sha256
 from convs2s.paper.cells import Cell, CellAddress, cells
 from convs2s.paper.ledger import RunScore, fingerprint_of, read_ledger
 from convs2s.paper.results import entries_of, results, write_ledger
 from tests.support.cells import write
+from tests.support.refusals import rows
 
-DIGEST = "0a" * 32
-MANIFEST = {
-    "sha256": {"model.safetensors": DIGEST},
-    "weights": {"model.safetensors": "0b" * 32},
-    "processor": "a processor",
-}
-NUMBERS = {
-    "lines": 500,
-    "before_replacement": {
-        "bleu": {
-            "tokenized": {"score": 21.5, "signature": "nrefs:1"},
-            "detokenized": {"score": 22.5, "signature": "nrefs:1"},
-        }
-    },
-    "further": {"WER": {"score": 33.3, "signature": None}},
-    "sentences": {"bleu_tokenized": "eJw="},
-    "manifest": MANIFEST,
-}
+NUMBERS = yaml.safe_load("""
+lines: 500
+before_replacement:
+  bleu:
+    tokenized: {score: 21.5, signature: "nrefs:1"}
+    detokenized: {score: 22.5, signature: "nrefs:1"}
+further: {WER: {score: 33.3, signature: null}}
+sentences: {bleu_tokenized: eJw=}
+manifest:
+  sha256: {model.safetensors: 0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a}
+  weights: {model.safetensors: 0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b}
+  processor: a processor
+""")
+# What of these stands in the ledger: also scores that no column shows, but not the cells of the
+# length ratio, which this file lacks.
+SCORE = """
+lines: 500
+processor: a processor
+scores:
+  bleu_tokenized_before_replacement: {score: 21.5, signature: "nrefs:1"}
+  before_replacement.bleu.detokenized: {score: 22.5, signature: "nrefs:1"}
+  WER: {score: 33.3, signature: null}
+table_cells: ["table4, row 1, bleu", "figure2, row 13, bleu", "figure2, row 30, bleu"]
+run: {task: demo_en_fr, model: demo_ablation, run: seed1, testset: test, decoding: beam5}
+sentences: {bleu_tokenized: eJw=}
+"""
+TRAINING = """
+validation_perplexity: 6.5
+manifest:
+  processor: a processor
+  identity:
+    data: {train.arrow: 0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a}
+"""
+MANIFEST = NUMBERS["manifest"]
 BEFORE = "bleu_tokenized_before_replacement"
 
 pytestmark = pytest.mark.usefixtures("in_folder")
@@ -54,9 +71,7 @@ def training(demo: Settings) -> str:
 @pytest.fixture
 def ledger(demo: Settings, cell: Cell, training: str) -> Path:
     """A ledger of a score and a training."""
-    data = {"train.arrow": DIGEST}
-    trained = {"identity": {"data": data}, "processor": "a processor"}
-    write(training, {"validation_perplexity": 6.5, "manifest": trained})
+    write(training, yaml.safe_load(TRAINING))
     model = Path(training).with_name("model.safetensors")
     save_file({"weight": np.arange(3, dtype=np.float32)}, model, {"convs2s": "a"})
     names = ("table1", "table4", "figure2")
@@ -79,28 +94,18 @@ def others_of(ledger: Path, words: str, others: str) -> str:
 
 
 def test_a_line_holds_what_a_run_scored_and_on_what_it_rests(
-    cell: Cell, training: str, ledger: Path
+    cell: Cell, ledger: Path
 ) -> None:
     score, trained = sorted(read_ledger(ledger), key=lambda one: one.lines is None)
-    assert (score.file, score.lines) == (cell.paths[0], 500)
-    # Those that no column shows as well.
-    assert score.scores == {
-        BEFORE: RunScore(21.5, "nrefs:1"),
-        "before_replacement.bleu.detokenized": RunScore(22.5, "nrefs:1"),
-        "WER": RunScore(33.3, None),
-    }
-    # Not those of the length ratio, which this file lacks.
-    rows = ("table4, row 1", "figure2, row 13", "figure2, row 30")
-    assert set(score.table_cells) == {f"{row}, bleu" for row in rows}
-    assert score.fingerprint == fingerprint_of(score.inputs) != trained.fingerprint
+    line = json.loads(score.line())
+    assert line == {**line, **yaml.safe_load(SCORE), "file": cell.paths[0]}
     assert (score.sha256, score.weights) == (MANIFEST["sha256"], MANIFEST["weights"])
-    assert (score.run.run, score.run.decoding) == ("seed1", "beam5")
-    assert score.sentences == NUMBERS["sentences"]
+    assert score.fingerprint == fingerprint_of(score.inputs) != trained.fingerprint
     assert trained.scores == {"perplexity": RunScore(6.5, None)}
     assert (trained.run.testset, trained.run.decoding) == (None, None)
     # A training names its data and its model.
     (model,) = trained.weights
-    assert trained.sha256 == {"train.arrow": DIGEST, model: sha256(Path(model))}
+    assert trained.sha256 == {"train.arrow": "0a" * 32, model: sha256(Path(model))}
 
 
 def test_an_entry_is_written_as_it_is_read(ledger: Path) -> None:
@@ -109,41 +114,21 @@ def test_an_entry_is_written_as_it_is_read(ledger: Path) -> None:
     assert '"processor": "à part"' in replace(entries[0], processor="à part").line()
 
 
-@pytest.mark.parametrize(
-    ("trained", "scored", "expected"),
-    [
-        ({"processor": "an EPYC, AVX2"}, "an EPYC", "an EPYC, AVX2"),
-        ({"processor": "an EPYC"}, "a Xeon", "an EPYC; a Xeon"),
-        ({"processor": "an EPYC", "gpu": "an H100"}, "an EPYC", "an H100, an EPYC"),
-        ({"processor": None}, None, None),
-    ],
-)
+PROCESSORS = """
+{processor: "an EPYC, AVX2"} => an EPYC => an EPYC, AVX2
+{processor: an EPYC} => a Xeon => an EPYC; a Xeon
+{processor: an EPYC, gpu: an H100} => an EPYC => an H100, an EPYC
+"""
+
+
+@pytest.mark.parametrize(("trained", "scored", "expected"), rows(PROCESSORS))
 def test_a_score_names_the_processors_of_its_model_and_its_own(
-    demo: Settings,
-    cell: Cell,
-    training: str,
-    trained: Mapping[str, object],
-    scored: str | None,
-    expected: str | None,
+    demo: Settings, cell: Cell, training: str, trained: str, scored: str, expected: str
 ) -> None:
-    write(training, {"manifest": trained})
+    write(training, {"manifest": yaml.safe_load(trained)})
     write(cell.paths[0], NUMBERS | {"manifest": MANIFEST | {"processor": scored}})
     (entry,) = entries_of(demo, [cell], cell.paths[:1])
     assert entry.processor == expected
-
-
-def test_cells_show_what_the_ledger_holds_with_no_results_folder(
-    root: Path, demo: Settings, ledger: Path
-) -> None:
-    """But no run of other inputs."""
-    entries = read_ledger(ledger)
-    for entry in entries:
-        Path(entry.file).unlink()
-    beam = {"decodings": {"beam5": {"beam": 4}}}
-    other = load(root, {"scale": "demo", "overrides": beam})
-    for settings, score in ((demo, 21.5), (other, None)):
-        found = [one.mean for one in results(cells(settings, "table4"), entries)]
-        assert found[:4] == [6.5, score, None, None]
 
 
 def test_of_two_lines_of_a_run_the_later_counts(

@@ -4,6 +4,7 @@ import json
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from convs2s.config.decoding import DecodingSettings
@@ -58,12 +59,12 @@ def test_the_even_average_ranks_and_equals_stay_in_their_order() -> None:
 
 
 LIST = """\
-0 ||| x x d e f ||| Model= -9 ||| 0
-0 ||| x x x f ||| Model= 0 ||| -5
+0 ||| x x c d e f ||| Model= -9 ||| 0
+0 ||| x x x d e f ||| Model= 0 ||| -5
 0 ||| x b c d e f ||| Model= -3 ||| -1
 0 ||| a b c d e f ||| Model= -6 ||| -4
-1 ||| x x c b a ||| Model= -9 ||| 0
-1 ||| x x x a ||| Model= 0 ||| -5
+1 ||| x x d c b a ||| Model= -9 ||| 0
+1 ||| x x x c b a ||| Model= 0 ||| -5
 1 ||| x e d c b a ||| Model= -3 ||| -1
 1 ||| f e d c b a ||| Model= -6 ||| -4
 """
@@ -108,23 +109,22 @@ def test_the_oracle_of_few_sentences_is_no_worse_than_the_first() -> None:
 
 
 # Longer hypotheses are better, and less probable: from 1.1 on they are chosen.
-GROUPS = [
-    [
-        ListedHypothesis(number, words[:5], "LogLikelihood= -4 Length= 4", -1.0),
-        ListedHypothesis(number, words, "LogLikelihood= -8.3 Length= 8", -1.0375),
-    ]
-    for number, words in enumerate(["a b c d e f g", "h i j k l m n"])
-]
-LONG = [long.text for _, long in GROUPS]
+LENGTHS = """\
+0 ||| a b c ||| LogLikelihood= -4 Length= 4 ||| -1.0
+0 ||| a b c d e f g ||| LogLikelihood= -8.3 Length= 8 ||| -1.0375
+1 ||| h i j ||| LogLikelihood= -4 Length= 4 ||| -1.0
+1 ||| h i j k l m n ||| LogLikelihood= -8.3 Length= 8 ||| -1.0375
+"""
+SHORT, LONG = ["a b c", "h i j"], ["a b c d e f g", "h i j k l m n"]
 
 
 def test_the_nearest_to_1_of_the_best_length_penalties_is_what_a_decoding_uses(
     tmp_path: Path,
 ) -> None:
-    write_lines(tmp_path / "list", (one.line() for group in GROUPS for one in group))
+    (tmp_path / "list").write_text(LENGTHS)
     write_lines(tmp_path / "words", LONG)
     # The published text is the shorter one: words decide.
-    write_lines(tmp_path / "raw", [short.text for short, _ in GROUPS])
+    write_lines(tmp_path / "raw", SHORT)
     table = tmp_path / "curve.tsv"
     tuning = tmp_path / "tuned.json"
     tune_length_penalty(
@@ -137,12 +137,12 @@ def test_the_nearest_to_1_of_the_best_length_penalties_is_what_a_decoding_uses(
         header={"test_set": "valid"},
         manifest={"revision": "abc"},
     )
-    header, *rows = read_lines(table)
+    header, *lines = read_lines(table)
     assert header == "length_penalty\ttokenized_bleu\tdetokenized_bleu\tlength_ratio"
-    points = [[float(cell) for cell in row.split("\t")] for row in rows]
-    assert [point[0] for point in points] == [tenth / 10 for tenth in range(21)]
-    assert points[10][1] < 99 < points[11][1] == points[20][1]
-    assert points[10][3] < 1 == points[11][3]
+    penalties, words, _, ratios = np.loadtxt(lines, delimiter="\t", unpack=True)
+    assert penalties == pytest.approx(np.arange(21) / 10)
+    assert words[10] < 99 < words[11] == words[20]
+    assert ratios[10] < 1 == ratios[11]
     result = json.loads(tuning.read_text("utf-8"))
     assert (result["length_penalty"], result["lines"]) == (1.1, 2)
     decoding = {"beam": 4, "length_penalty": {"tuned_on": "valid"}}
@@ -150,6 +150,5 @@ def test_the_nearest_to_1_of_the_best_length_penalties_is_what_a_decoding_uses(
     assert found == DecodingSettings(beam=4, length_penalty=1.1)
     assert tuned_decoding(decoding, []).length_penalty == 1.0
     assert tuned_decoding({"length_penalty": 0.6}, []).length_penalty == 0.6
-    shorter = [short.text for short, _ in GROUPS]
-    best = best_point(curve(GROUPS, shorter, shorter, str))
-    assert best.length_penalty == 1.0
+    groups = list(read_n_best(LENGTHS.splitlines(), "list"))
+    assert best_point(curve(groups, SHORT, SHORT, str)).length_penalty == 1.0

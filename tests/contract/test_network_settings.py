@@ -5,29 +5,14 @@ import re
 
 import pytest
 
-from convs2s.config.architecture import (
-    Blocks,
-    ConvS2SArchitecture,
-    Layer,
-    LstmArchitecture,
-    parse_architecture,
-)
+from convs2s.config.architecture import ConvS2SArchitecture, parse_architecture
 from convs2s.config.runs import RUN_PATTERN, members
-
-STACKS = (Blocks(layers=2, width=8, kernel=3), Blocks(layers=1, width=16, kernel=1))
 
 
 def network(**changes: object) -> ConvS2SArchitecture:
-    stated = {"encoder": STACKS, "decoder": STACKS, **changes}
+    blocks = [{"layers": 3, "width": 8, "kernel": 3}]
+    stated = {"encoder": blocks, "decoder": blocks, **changes}
     return ConvS2SArchitecture.model_validate(stated)
-
-
-def test_stacks_are_blocks_one_by_one_and_positions_are_rows() -> None:
-    own = network(positions={"target": False, "maximum": 16})
-    layers = (Layer(8, 3), Layer(8, 3), Layer(16, 1))
-    assert own.encoder_layers == own.decoder_layers == layers
-    assert own.positions.rows("source") == 16
-    assert own.positions.rows("target") is None
 
 
 @pytest.mark.parametrize(
@@ -37,9 +22,7 @@ def test_attention_of_each_block(attention: object, attends: tuple[int, ...]) ->
     assert network(attention=attention).attends == attends
 
 
-def test_a_model_file_states_the_whole_network() -> None:
-    for stated in (network(attention=[1]), LstmArchitecture(kind="lstm", cells=3)):
-        assert parse_architecture(json.loads(stated.model_dump_json())) == stated
+def test_a_model_file_of_old_states_neither_kind_nor_selection() -> None:
     left_out = {"kind", "vocabulary_selection"}
     old = json.loads(network().model_dump_json(exclude=left_out))
     assert parse_architecture(old) == network()

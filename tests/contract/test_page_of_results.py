@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from convs2s.config.load import load
 from convs2s.config.settings import Settings
 from convs2s.paper.cells import cells
 from convs2s.paper.results import entries_of
@@ -49,55 +48,19 @@ def test_the_page_shows_what_was_run_alone(demo: Settings) -> None:
     row = "| ConvS2S (BPE 40K), the en-de architecture"
     assert row in tables
     assert row not in page
-    assert "| ConvS2S (BPE 40K) [" in page
     assert "| not run [" in claims
     assert "| not run" not in page
     trends = svg_texts(Path("page/trends.svg"))
     assert {"Table 1", "Table 7", "paper: BLEU", "ours: BLEU"} <= trends
 
 
-@pytest.fixture
-def scale(root: Path) -> Settings:
-    return load(root, {"scale": "multi30k_trained"})
-
-
-def test_costs_and_plateaus_are_of_trainings(scale: Settings) -> None:
-    """Of an hour each: those of table 4 have a curve, those of an LSTM none."""
-    rows = scale.paper["trainings"].rows
-    curves = {"table 4": [9.0, 4.99, 5.0], "LSTM, table 1": []}
-    measured = cells(scale, "trainings")
-    took = {"device_hours": {"score": 1.0, "signature": "a processor"}}
-    records = []
-    for cell in measured:
-        curve = curves.get(rows[cell.address.row].group or "")
-        if curve is not None:
-            reached = {"validation_perplexity": 4.99, "curve": curve}
-            numbers = took if cell.measure == "training_hours" else reached
-            records += [write(path, numbers) for path in cell.paths]
-    entries = entries_of(scale, measured, records)
-    output = Path("page.md")
-    write_results_page(scale, entries, ledger="a", discussion="", output=output)
-    drawn = svg_texts(Path("page/plateaus.svg"))
-    assert {"table 4", "100%"} <= drawn
-    assert "LSTM, table 1" not in drawn
-    assert "plateaus.svg" not in output.read_text("utf-8")
-    costs = Path("page/tables.md").read_text("utf-8").partition("## Costs")[2]
-    assert "(plateaus.svg)" in costs
-    # Three seeds of each row of table 4; the base of figure 2 is one of them.
-    assert "| table4 | 12 | 12 | 12.00 |" in costs
-    assert "| table6 | 3 | 0 | 0.00 |" in costs
-    assert re.search(r"\| figure2 \| \d+ \| 3 \| 3.00 \|", costs)
-    hours = sum("training_hours" in entry.scores for entry in entries)
-    assert re.search(rf"\| all, .* \| \d+ \| {hours} \| {hours}.00 \|", costs)
-
-
-def test_what_makes_no_page_is_refused(scale: Settings) -> None:
+def test_what_makes_no_page_is_refused(demo: Settings) -> None:
     Path("file").touch()
     for output, *words in (
         ("page", "page: ", "ends in .md"),
-        ("page.md", "a: has no run of scale multi30k_trained", "--scale"),
+        ("page.md", "a: has no run of scale demo", "--scale"),
         ("file.md", "file.md: ", "no file named file"),
     ):
         stated = {"ledger": "a", "discussion": "", "output": Path(output)}
-        says(refusal(write_results_page, scale, [], **stated), *words)
+        says(refusal(write_results_page, demo, [], **stated), *words)
     assert not Path("page").exists()

@@ -69,8 +69,9 @@ def test_the_history_of_a_training_that_goes_on_is_not_shown(demo: Settings) -> 
     history, score = f"{DEMO}/seed1/history.jsonl", f"{DEMO}/seed1/test.beam5.bleu.json"
     assert plan(demo, there=[history, score]).finished([history, score]) == [score]
     record = f"{DEMO}/seed1/training.json"
-    assert plan(demo, there=[history, record]).finished([history, score]) == [history]
-    assert plan(demo, asked=["paper"]).finished([history, score]) == [history, score]
+    both = [history, score]
+    assert plan(demo, there=[history, record]).finished(both) == [history]
+    assert plan(demo, asked=["paper"]).finished(both) == both
 
 
 def test_a_table_is_made_of_its_cells_and_of_what_failed(demo: Settings) -> None:
@@ -164,31 +165,14 @@ def test_a_figure_of_published_runs_alone_cannot_be_drawn(
     assert plan(demo).figures == ["figure2", "figure3", "lstm_figure2", "lstm_figure3"]
 
 
-def test_plots_are_the_curves_of_our_runs_and_the_attention_of_the_first(
-    demo: Settings,
+def test_plots_are_of_our_own_runs_and_of_a_model_with_attention(
+    root: Path, demo: Settings
 ) -> None:
-    two = demo.options.plots.model_copy(update={"sentences": (2, 7)})
-    plots = plan(with_options(demo, plots=two))
-    assert plots.plots_of("demo_en_fr") == [
-        f"{DEMO}/seed1/curve.svg",
-        f"{DEMO}/seed2/curve.svg",
-        f"{DEMO}/seed1/test.beam5.attention2.svg",
-        f"{DEMO}/seed1/test.beam5.attention7.svg",
-    ]
-    assert "curve" not in "".join(plots.plots_of("wmt14_en_de_released"))
-    task = demo.tasks["demo_en_fr"]
-    headline = task.headline.model_copy(update={"model": "demo_lstm"})
-    lstm = task.model_copy(update={"headline": headline})
-    without = replace(demo, tasks={**demo.tasks, "demo_en_fr": lstm})
-    assert "attention" not in "".join(plan(without).plots_of("demo_en_fr"))
-
-
-def test_a_length_penalty_is_tuned_after_the_list_that_it_goes_by(
-    paper: Settings,
-) -> None:
-    run = ("wmt14_en_de", "wmt14_en_de", "seed1")
-    folder = "results/wmt14_en_de/models/wmt14_en_de/seed1"
-    tuned = [f"{folder}/newstest2015.beam5_en_de.length_penalty.json"]
-    of = plan(paper).tuned_penalty
-    assert of(*run, "beam5_en_de") == of(*run, "beam5_en_de", "newstest2014") == tuned
-    assert of(*run, "beam5_en_de", "newstest2015") == of(*run, "beam5") == []
+    seeds = [f"{DEMO}/seed{seed}/curve.svg" for seed in (1, 2)]
+    assert plan(demo).plots_of("demo_en_fr")[:2] == seeds
+    assert "curve" not in "".join(plan(demo).plots_of("wmt14_en_de_released"))
+    of_lstm = {"headline": {"model": "demo_lstm"}}
+    lstm = load(
+        root, {"scale": "demo", "overrides": {"tasks": {"demo_en_fr": of_lstm}}}
+    )
+    assert "attention" not in "".join(plan(lstm).plots_of("demo_en_fr"))

@@ -10,7 +10,6 @@ import pytest
 
 from convs2s.files.text import write_lines
 from convs2s.paper.attention_maps import plot_attention_maps
-from convs2s.paper.charts import padded
 from convs2s.paper.curves import learning_curves, plot_learning_curve
 from convs2s.training.history import read_history
 from tests.support.documents import svg_texts
@@ -69,18 +68,6 @@ def test_a_rule_stands_where_the_rate_is_halved_and_the_axis_has_room(
     assert [one["epoch"] for one in points if one["is_best"]] == [5]
     drawn = [one["drawn rate"] for one in points]
     assert drawn == pytest.approx([*rates[:-1], 0.4 / 1e4])
-
-
-def test_an_axis_has_room_at_both_ends_and_without_values() -> None:
-    assert padded([1.0, 2.0]) == pytest.approx([0.94, 2.06])
-    assert padded([3.0]) == [2, 4]
-    assert padded([1.0, math.e**5], is_log=True) == pytest.approx(
-        [math.e**-0.3, math.e**5.3]
-    )
-    # A rate of zero has no place on it.
-    assert padded([0.0, 0.1], is_log=True) == pytest.approx([0.1 / 1.1, 0.1 * 1.1])
-    assert padded([]) == [0, 1]
-    assert padded([], is_log=True) == [1, 10]
 
 
 def test_a_map_says_how_far_its_weights_spread(tmp_path: Path) -> None:

@@ -32,7 +32,6 @@ def test_few_shapes_stand_for_all() -> None:
     cut = heaviest({(8192, 4096): 2, (40_000, 2048): 1, (8, 8): 9, (4, 8): 1})
     # The arithmetic of both large ones, in a shape that takes no time.
     assert cut == {(512, 1024): 284, (8, 8): 9}
-    assert fastest_kernel({}) == matmul.kernels()[0]
 
 
 @pytest.mark.parametrize("slow", matmul.kernels())
@@ -100,13 +99,14 @@ def test_auto_is_bf16_where_it_is_faster_and_stays_so(
     expected: str,
 ) -> None:
     """By more than noise, beside the faster kernel."""
-    rates = {"blas": 1.0, "onednn": 2.0, "bf16": rate}
     output = tmp_path / "model.safetensors"
     job = tiny.job(task, output, tiny.settings(maximum_epochs=1, precision="auto"))
     # The second is made of the states of the first, whatever is measured then.
     for bf16 in (rate, 5.0 - rate):
-        rates["bf16"] = bf16
-        monkeypatch.setattr(choice, "training_rates", lambda _, **__: rates)
+        rates = {"blas": 1.0, "onednn": 2.0, "bf16": bf16}
+        monkeypatch.setattr(
+            choice, "training_rates", lambda _, rates=rates, **__: rates
+        )
         monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / str(bf16)))
         train(job)
         record = json.loads(output.with_name("training.json").read_text("utf-8"))

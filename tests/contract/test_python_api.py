@@ -13,8 +13,7 @@ import numpy as np
 import pytest
 
 import convs2s
-from convs2s.api.translator import OF_A_MODEL, Translator
-from convs2s.config.decoding import DecodingSettings
+from convs2s.api.translator import Translator
 from convs2s.decoding.translate import Translation
 from tests.conftest import Terminal
 from tests.contract.pages import fenced
@@ -44,11 +43,7 @@ def test_each_call_has_its_own_search(translator: Translator) -> None:
     (five,) = translator.translate(line, beam=5)
     (one,) = translator.translate(line, beam=1)
     assert one.score < five.score
-    stated = DecodingSettings().model_dump(exclude=OF_A_MODEL)
-    assert translator.translate(line) == translator.translate(line, **stated) == [five]
-    short = {"factor": 0.0, "offset": 2}
-    (shortest,) = translator.translate(line, maximum_length=short)
-    assert len(shortest.tokens) <= 2
+    assert translator.translate(line) == [five]
 
 
 def test_attention_is_that_of_the_search(translator: Translator) -> None:
@@ -146,8 +141,10 @@ print(translate(["w1 w2"])[0].text)
 
 
 def test_the_package_shows_what_its_types_say(root: Path) -> None:
-    stub = ast.parse((root / "src/convs2s/__init__.pyi").read_text("utf-8"))
-    imports = [node for node in stub.body if isinstance(node, ast.ImportFrom)]
+    stub = (root / "src/convs2s/__init__.pyi").read_text("utf-8")
+    imports = [
+        node for node in ast.parse(stub).body if isinstance(node, ast.ImportFrom)
+    ]
     stated = {alias.name: node.module for node in imports for alias in node.names}
     assert len(stated) > 3
     for name, module in stated.items():
@@ -170,15 +167,13 @@ def test_what_the_page_says_runs(
     assert isinstance(names["right"], convs2s.PairScore)
 
 
-def test_texts_are_split_unless_one_says_otherwise(model: Path) -> None:
+def test_texts_are_split_unless_one_says_otherwise(
+    translator: Translator, sharp: Path
+) -> None:
     """In Python as in the server; lines of ``convs2s translate`` are not."""
-    translator = Translator.load(model, device="cpu")
-    text = "W1 w2 w3. W4 w5."
-    default, split, whole = (
-        translator.translate([text], **settings)[0].score
-        for settings in ({}, {"split_sentences": True}, {"split_sentences": False})
-    )
-    assert default == split != whole
-    of_tokens = Translator.load(model, device="cpu", pretokenized=True)
-    (tokens,) = of_tokens.translate([text])
+    text = ["W1 w2 w3. W4 w5."]
+    found = translator.translate(text)
+    assert found == translator.translate(text, split_sentences=True)
+    assert found != translator.translate(text, split_sentences=False)
+    (tokens,) = Translator.load(sharp, device="cpu", pretokenized=True).translate(text)
     assert len(tokens.source_tokens) == 5

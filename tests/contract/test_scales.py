@@ -1,12 +1,12 @@
 """What stands in for the paper's tasks, models, test sets and runs."""
 
+import json
 import re
 from pathlib import Path
 
 import pytest
 import yaml
 
-from convs2s.config.decoding import DecodingSettings, TunedLengthPenalty
 from convs2s.config.load import load
 from convs2s.config.paper import Table
 from convs2s.config.scale import Scale
@@ -86,30 +86,31 @@ def test_tables_that_a_scale_leaves_out_may_be_named(copy: Path) -> None:
         assert evidence(loaded, cell, {}).missing == "left out at this scale"
 
 
-@pytest.mark.parametrize("name", ["demo", "multi30k", "multi30k_trained"])
 def test_small_versions_differ_in_width_dropout_and_recipe_alone(
-    root: Path, name: str
+    root: Path, demo: Settings
 ) -> None:
-    loaded = load(root, {"scale": name})
-    shrink = loaded.scale.shrink
+    shrink = demo.scale.shrink
     assert shrink is not None
-    text = (root / f"config/scales/{name}.yaml").read_text("utf-8")
-    made = loaded.scale.models.keys() - yaml.safe_load(text)["models"].keys()
+    text = (root / "config/scales/demo.yaml").read_text("utf-8")
+    made = demo.scale.models.keys() - yaml.safe_load(text)["models"].keys()
     assert len(made) >= 20
+
+    def smaller(width: re.Match[str]) -> str:
+        return width[1] + str(int(width[2]) // shrink.divide_by)
+
     for paper in made:
-        small = loaded.models[f"{shrink.prefix}_{paper}"]
-        assert loaded.scale.models[paper] == f"{shrink.prefix}_{paper}"
-        expected = loaded.models[paper].architecture.model_dump()
-        for part in (expected, *expected["encoder"], *expected["decoder"]):
-            for key in {"embedding", "output_embedding", "width"} & part.keys():
-                part[key] //= shrink.divide_by
+        small = demo.models[f"{shrink.prefix}_{paper}"]
+        assert demo.scale.models[paper] == f"{shrink.prefix}_{paper}"
+        stated = demo.models[paper].architecture.model_dump_json()
+        widths = r'("(?:embedding|output_embedding|width)":)(\d+)'
+        expected = json.loads(re.sub(widths, smaller, stated))
         recipe = shrink.training
         if paper in shrink.keep_recipe:
             threads = {"threads": recipe.threads}
-            recipe = loaded.models[paper].training.model_copy(update=threads)
+            recipe = demo.models[paper].training.model_copy(update=threads)
         elif shrink.dropout is not None:
             expected["dropout"] = shrink.dropout
-        assert small.architecture.model_dump() == expected
+        assert json.loads(small.architecture.model_dump_json()) == expected
         assert small.training == recipe
 
 
@@ -126,11 +127,17 @@ def test_a_small_version_follows_its_model_and_can_be_overridden(root: Path) -> 
         assert model.training.maximum_epochs == epochs
 
 
+SMALL = """
+seeds: 2
+models: {m: n}
+tests: {full: test, other: test, third: absent}
+"""
+
+
 def test_headlines_have_the_seeds_and_test_sets_that_there_are(
     demo: Settings,
 ) -> None:
-    tests = {"full": "test", "other": "test", "third": "absent"}
-    data = scale(seeds=2, tests=tests, models={"m": "n"})
+    data = scale(**yaml.safe_load(SMALL))
     stated = Headline(model="m", seeds=(1, 2, 3), tests=("full", "other", "third"))
     task = demo.tasks["demo_en_fr"].model_copy(update={"headline": stated})
     expected = Headline(model="n", seeds=(1, 2), tests=("test", "third"))
@@ -138,13 +145,13 @@ def test_headlines_have_the_seeds_and_test_sets_that_there_are(
 
 
 def test_the_development_set_is_the_tasks_or_its_stand_in(settings: Settings) -> None:
-    tuned = DecodingSettings(length_penalty=TunedLengthPenalty(tuned_on="newstest2015"))
+    tuned = settings.decodings["beam5_en_de"]
     data = scale(tests={"newstest2015": "valid"})
     demo = settings.tasks["demo_en_fr"]
     german = settings.tasks["wmt14_en_de"]
     assert data.development_set(german, tuned) == "newstest2015"
     assert data.development_set(demo, tuned) == "valid"
-    assert data.development_set(demo, DecodingSettings()) is None
+    assert data.development_set(demo, settings.decodings["beam5"]) is None
 
 
 def test_folders_are_of_one_scale_and_without_a_slash_at_their_end(

@@ -130,23 +130,12 @@ def test_rouge_is_of_outputs_lead_and_both_states(tmp_path: Path) -> None:
         scores = rouge(texts, REFERENCES, FURTHER, options=options)["rouge_1"]
         for measure, score in scores.items():
             written = part["rouge"]["rouge_1"][measure]
-            assert written["score"] == score.score
-            assert (written["low"], written["high"]) == (score.low, score.high)
+            found_ones = (written["score"], written["low"], written["high"])
+            assert found_ones == (score.score, score.low, score.high)
     words = "|refs:2|multi:sum|empty:skipped|bytes:40|stem:yes|exceptions:"
     signature = found["rouge"]["rouge_l"]["f1"]["signature"]
     assert words in signature
     assert "exceptions:no" not in signature
-    plain = read(scored_rouge(tmp_path, "b", references=[REFERENCES], stem=False))
-    signature = plain["rouge"]["rouge_l"]["f1"]["signature"]
-    assert "|multi:sum|bytes:all|stem:no|exceptions:no|mean:plain|bs:1000|" in signature
-
-
-def test_a_reference_that_an_item_has_not_counts_for_nothing(tmp_path: Path) -> None:
-    one = read(scored_rouge(tmp_path, "one", references=[REFERENCES]))
-    both = read(scored_rouge(tmp_path, "both", references=[REFERENCES, [""] * 3]))
-    assert one["length_ratio"] == both["length_ratio"] > 0
-    scores = [found["rouge"]["rouge_1"]["precision"]["score"] for found in (one, both)]
-    assert scores[0] == scores[1] > 0
 
 
 def test_the_rouge_report_has_the_difference_from_the_lead(tmp_path: Path) -> None:

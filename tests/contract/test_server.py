@@ -110,18 +110,19 @@ def test_every_setting_reaches_it(sharp: Path) -> None:
     stated = DecodingSettings.model_validate(
         {"minimum_length": 2, "maximum_length": {"factor": 0.0, "offset": 2}}
     )
-    origin = "https://page.example"
-    asks = {"Origin": origin, "Access-Control-Request-Method": "POST"}
-    with serving(sharp, stated, split_sentences=False, allow_origin=origin) as running:
+    origin = {"Origin": "https://page.example"}
+    other = {"Origin": "https://other.example"}
+    asks = {"Access-Control-Request-Method": "POST"}
+    allowed = origin["Origin"]
+    with serving(sharp, stated, split_sentences=False, allow_origin=allowed) as running:
         (found,) = running.translate(LINE).content["translations"]
-        preflight = running.ask("/translate", None, asks, "OPTIONS")
-        answer = running.ask("/translate", b'{"texts": []}', JSON | asks)
-        asks["Origin"] = "https://other.example"
-        other = running.ask("/translate", None, asks, "OPTIONS")
+        preflight = running.ask("/translate", headers=origin | asks, method="OPTIONS")
+        answer = running.ask("/translate", b'{"texts": []}', JSON | origin)
+        refused = running.ask("/translate", headers=other | asks, method="OPTIONS")
     assert len(found["tokens"]) == 2
-    assert [preflight.status, answer.status, other.status] == [200, 200, 400]
+    assert [preflight.status, answer.status, refused.status] == [200, 200, 400]
     for granted in (preflight, answer):
-        assert granted.headers["access-control-allow-origin"] == origin
+        assert granted.headers["access-control-allow-origin"] == allowed
 
 
 # ---- LibreTranslate's ----
@@ -164,30 +165,26 @@ def test_several_texts_and_alternatives(
     one, two, *_ = ([best.text for best in each.n_best] for each in expected)
     lines = f"{FIRST}\n{SECOND}"
     both = f"{one[0]}\n{two[0]}"
-    assert ask(server, q=[FIRST, "", lines]) == {"translatedText": [one[0], "", both]}
-    assert ask(server, q=lines, alternatives=1, format="text", api_key="") == {
+    assert ask(server, q=lines, alternatives=1, source="auto", api_key="") == {
         "translatedText": both,
         "alternatives": [f"{one[1]}\n{two[1]}"],
+        "detectedLanguage": DETECTED,
     }
-    found = ask(server, q=[FIRST, ""], alternatives=9, source="auto")
-    assert found == {
+    assert ask(server, q=[FIRST, ""], alternatives=9, source="auto") == {
         "translatedText": [one[0], ""],
         "alternatives": [one[1:], []],
         "detectedLanguage": [DETECTED, DETECTED],
     }
-    assert ask(server, q=FIRST, source="auto")["detectedLanguage"] == DETECTED
 
 
 def test_html(server: ModelServer, expected: list[Translation]) -> None:
-    one, two, *_ = ([best.text for best in each.n_best] for each in expected)
-    page = f"<p class='a'>{FIRST}</p> <br/>\n{SECOND} <!-- {FIRST} -->"
-    translated = page.replace(f">{FIRST}", f">{one[0]}").replace(SECOND, two[0])
-    second = page.replace(f">{FIRST}", f">{one[1]}").replace(SECOND, two[1])
-    found = ask(server, q=[page, "<hr>"], format="html", alternatives=1)
-    assert found == {
-        "translatedText": [translated, "<hr>"],
-        "alternatives": [[second], []],
-    }
+    one, two, *_ = expected
+    page = "<p class='a'>{}</p> <br/>\n{} <!-- W1 w2 w3. -->"
+    given = [page.format(FIRST, SECOND), "<hr>"]
+    found = ask(server, q=given, format="html", alternatives=1)
+    assert found["translatedText"] == [page.format(one.text, two.text), "<hr>"]
+    second = page.format(one.n_best[1].text, two.n_best[1].text)
+    assert found["alternatives"] == [[second], []]
 
 
 # A text, and the same where each part that is translated is in capitals.
@@ -296,13 +293,6 @@ def test_a_document(
     assert warning in capsys.readouterr().err
 
 
-def test_what_clients_ask_before_they_show_a_form(server: ModelServer) -> None:
-    stated = server.ask("/frontend/settings").content
-    assert stated["language"]["target"] == {"code": "fr", "name": "French"}
-    assert stated["charLimit"] == 2000
-    assert {".html", ".docx"} < set(stated["supportedFilesFormat"])
-
-
 def test_models_are_chosen_by_languages(sharp: Path, tmp_path: Path) -> None:
     """Of one server: English to French, German to French and German to English, of other words."""
     network, description = load_model(sharp)
@@ -320,8 +310,7 @@ def test_models_are_chosen_by_languages(sharp: Path, tmp_path: Path) -> None:
         found, other = running.ask("/detect", b'{"q": "w1d w2d w3d."}').content
         assert (found["language"], other["language"]) == ("de", "en")
         assert found["confidence"] > 90 > other["confidence"]
-        english = running.translate(FIRST).content
-        assert english == running.translate(FIRST, source="en").content
+        assert running.translate(FIRST).status == 200
         for asked in ({}, {"source": "de"}, {"source": "auto", "target": "en"}):
             (answer,) = running.translate(german, **asked).content["translations"]
             assert answer["unknown_words"] == ["."]
@@ -330,7 +319,6 @@ def test_models_are_chosen_by_languages(sharp: Path, tmp_path: Path) -> None:
         refused = running.translate(FIRST, source="fr")
         assert refused.status == 400
         says(refused.content["error"], "'fr' to '' is not supported", "en to fr, de to")
-        assert len(running.ask("/health").content["models"]) == 3
 
 
 def test_what_the_page_says_runs(
@@ -353,37 +341,42 @@ def test_what_the_page_says_runs(
 def test_health_and_metrics(sharp: Path) -> None:
     with serving(sharp, SEARCH, most_waiting=80) as running:
         running.translate(LINE, "w1")
-        for headers in ({}, {"Host": "[::1"}):
-            assert running.ask("/translate", None, headers).status == 405
+        assert running.ask("/translate").status == 405
+        assert running.ask("/translate", headers={"Host": "[::1"}).status == 405
         assert running.ask("/download_file/a.txt", b"").status == 405
         assert running.ask("/nowhere").status == 404
         answer = running.ask("/metrics")
         health = running.ask("/health").content
+        form = running.ask("/frontend/settings").content
     assert answer.headers["content-type"].startswith("text/plain; version=")
-    lines = answer.body.decode().splitlines()
-    for line in (
-        'requests_total{endpoint="/translate",status="200"} 1.0',
-        'requests_total{endpoint="/translate",status="405"} 2.0',
-        'requests_total{endpoint="/download_file/{name}",status="405"} 1.0',
-        "sentences_total 3.0",
-        "waiting 0.0",
-    ):
-        assert f"convs2s_{line}" in lines
-    assert b"/nowhere" not in answer.body
-    assert b'convs2s_request_seconds_total{endpoint="/translate"}' in answer.body
+    said = answer.body.decode()
+    says(
+        said,
+        'convs2s_requests_total{endpoint="/translate",status="200"} 1.0\n',
+        'convs2s_requests_total{endpoint="/translate",status="405"} 2.0\n',
+        'convs2s_requests_total{endpoint="/download_file/{name}",status="405"} 1.0\n',
+        "convs2s_sentences_total 3.0\n",
+        "convs2s_waiting 0.0\n",
+        'convs2s_request_seconds_total{endpoint="/translate"}',
+    )
+    assert "/nowhere" not in said
     assert (health["status"], health["waiting"]) == ("ok", 0)
     (model,) = health["models"]
     assert (model["source"], model["target"]) == ("en", "fr")
     assert health["bounds"]["most_waiting"] == 80
+    # What clients ask before they show a form.
+    assert form["language"]["target"] == {"code": "fr", "name": "French"}
+    assert form["charLimit"] == 2000
+    assert {".html", ".docx"} < set(form["supportedFilesFormat"])
 
 
-REQUESTS: tuple[dict[str, Any], ...] = (
-    {"texts": [], "beam": 10, "n_best": 2, "attention": True, "split_sentences": False},
-    {"texts": ["w1"], "baem": 1},
-    {"q": ["w1"], "source": "en", "target": "fr", "alternatives": 1, "api_key": ""},
-    {"q": "w1", "source": "en", "target": "fr", "format": "xml"},
-    {"q": "w1", "source": "en"},
-)
+REQUESTS = """
+{"texts": [], "beam": 10, "n_best": 2, "attention": true, "split_sentences": false}
+{"texts": ["w1"], "baem": 1}
+{"q": ["w1"], "source": "en", "target": "fr", "alternatives": 1, "api_key": ""}
+{"q": "w1", "source": "en", "target": "fr", "format": "xml"}
+{"q": "w1", "source": "en"}
+"""
 
 
 def test_the_description_is_of_what_is_taken(server: ModelServer) -> None:
@@ -391,11 +384,11 @@ def test_the_description_is_of_what_is_taken(server: ModelServer) -> None:
     assert stated["openapi"] == "3.1.0"
     content = stated["paths"]["/translate"]["post"]["requestBody"]["content"]
     schema = content["application/json"]["schema"]
-    components = {"components": stated["components"]}
-    validator = jsonschema.Draft202012Validator(schema | components)
-    for request in REQUESTS:
-        status = server.ask("/translate", json.dumps(request).encode()).status
-        assert validator.is_valid(request) == (status == 200), request
+    schema["components"] = stated["components"]
+    validator = jsonschema.Draft202012Validator(schema)
+    for request in REQUESTS.strip().splitlines():
+        status = server.ask("/translate", request.encode()).status
+        assert validator.is_valid(json.loads(request)) == (status == 200), request
     others = {"/translate": 400, "/translate_file": 400, "/download_file/{name}": 404}
     for path, methods in stated["paths"].items():
         for method in methods:
@@ -413,6 +406,7 @@ import signal, sys
 from convs2s.cli.main import main
 from convs2s.serving.server import Server
 
+*arguments, number = sys.argv[1:]
 run = Server.run
 
 def stopped(server, sockets):
@@ -420,20 +414,16 @@ def stopped(server, sockets):
     run(server, sockets)
 
 Server.run = stopped
-number = sys.argv.pop()
-main(sys.argv[1:])
+main(arguments)
 """
 
 
 @pytest.mark.parametrize("stop", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_told_to_stop_before_it_runs_it_ends(sharp: Path, stop: signal.Signals) -> None:
     """It has printed its address by then, and uvicorn does not handle signals yet."""
-    arguments = ["serve", str(sharp), *OPTIONS, str(int(stop))]
+    program = [sys.executable, "-c", STOPPED_AT_ONCE, "serve", str(sharp), *OPTIONS]
     done = subprocess.run(
-        [sys.executable, "-c", STOPPED_AT_ONCE, *arguments],
-        stderr=subprocess.PIPE,
-        text=True,
-        timeout=120,
+        [*program, str(int(stop))], capture_output=True, text=True, timeout=120
     )
     assert (done.returncode, done.stderr.count("\n")) == (0, 2)
     assert done.stderr.endswith(" until Ctrl-C\nconvs2s serve: stopped\n")
@@ -441,9 +431,9 @@ def test_told_to_stop_before_it_runs_it_ends(sharp: Path, stop: signal.Signals) 
 
 def test_told_to_stop_it_answers_what_it_was_asked(sharp: Path) -> None:
     """Before that, more clients than it may open files do not disturb it."""
-    command = [sys.executable, "-m", "convs2s", "serve", str(sharp), *OPTIONS]
+    serve = f"{sys.executable} -m convs2s serve {sharp} {' '.join(OPTIONS)}"
     process = subprocess.Popen(
-        ["/bin/sh", "-c", f'ulimit -n {MOST_FILES}; exec "$@"', "sh", *command],
+        ["/bin/sh", "-c", f"ulimit -n {MOST_FILES}; exec {serve}"],
         stderr=subprocess.PIPE,
         text=True,
     )

@@ -32,6 +32,7 @@ def run(
     stopped, and "#" until all is over.
     """
     calls: list[str] = []
+    threads: set[int] = set()
     over = Event()
 
     def translate(
@@ -39,6 +40,7 @@ def run(
     ) -> list[Translation]:
         texts = "".join(text for text, _ in sentences)
         calls.append(texts)
+        threads.add(get_ident())
         if "!" in texts:
             raise ValueError("a fault")
         if "~" in texts:
@@ -59,6 +61,7 @@ def run(
 
     asyncio.run(both())
     over.set()
+    assert len(threads) == 1
     return calls
 
 
@@ -99,27 +102,12 @@ def test_what_is_asked_together_is_translated_together(
 
 
 def test_one_thread_translates_all_batches() -> None:
-    threads: list[int] = []
+    """A pool of several would start others for so many."""
 
-    def translate(sentences: list[Any], _: Event, beam: int) -> list[Any]:
-        threads.append(get_ident())
-        # Some work, in which a pool of several threads would start the others.
-        sum(range(8_000 * beam))
-        return sentences
+    async def work(batches: Batches) -> None:
+        assert await ask(batches, "a" * 400) == "A" * 400
 
-    async def work() -> None:
-        batches = Batches(translate, 1, 1000, clients=lambda: 100)
-        running = asyncio.create_task(batches.run())
-        await asyncio.gather(*(ask_one(batches) for _ in range(100)))
-        running.cancel()
-
-    async def ask_one(batches: Batches) -> None:
-        await batches.translate([Sentence("a", ["a"], 5)], {"beam": 5})
-
-    asyncio.run(work())
-    assert len(threads) == 100
-    assert len(set(threads)) == 1
-    assert get_ident() not in threads
+    assert run(work, most=400) == ["aaaa"] * 100
 
 
 def test_of_too_many_the_largest_is_refused() -> None:
