@@ -40,7 +40,6 @@ scores:
   before_replacement.bleu.detokenized: {score: 22.5, signature: "nrefs:1"}
   WER: {score: 33.3, signature: null}
 table_cells: ["table4, row 1, bleu", "figure2, row 13, bleu", "figure2, row 30, bleu"]
-run: {task: demo_en_fr, model: demo_ablation, run: seed1, testset: test, decoding: beam5}
 sentences: {bleu_tokenized: eJw=}
 """
 TRAINING = """
@@ -99,6 +98,7 @@ def test_a_line_holds_what_a_run_scored_and_on_what_it_rests(
     score, trained = sorted(read_ledger(ledger), key=lambda one: one.lines is None)
     line = json.loads(score.line())
     assert line == {**line, **yaml.safe_load(SCORE), "file": cell.paths[0]}
+    assert score.run == cell.records[0].run
     assert (score.sha256, score.weights) == (MANIFEST["sha256"], MANIFEST["weights"])
     assert score.fingerprint == fingerprint_of(score.inputs) != trained.fingerprint
     assert trained.scores == {"perplexity": RunScore(6.5, None)}
