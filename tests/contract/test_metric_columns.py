@@ -13,6 +13,11 @@ from convs2s.paper.cells import cells
 from tests.support.cells import bleu, table, write
 from tests.support.refusals import refusal, says
 
+OPTIONS = """
+scale: demo
+extensions: [examples/word_error_rate.py]
+overrides: {tasks: {demo_en_fr: {metrics: [WER]}}}
+"""
 COLUMNS = """
 - {key: chrf, name: chrF, measure: chrf}
 - {key: wer, name: Errors, measure: WER, digits: 1}
@@ -35,11 +40,7 @@ def with_columns(root: Path, columns: str) -> Settings:
     content = yaml.safe_load(file.read_text("utf-8"))
     content["table1"]["columns"] += yaml.safe_load(columns)
     file.write_text(yaml.safe_dump(content), "utf-8")
-    metrics = {"tasks": {"demo_en_fr": {"metrics": ["WER"]}}}
-    extensions = ["examples/word_error_rate.py"]
-    return load(
-        folder, {"scale": "demo", "extensions": extensions, "overrides": metrics}
-    )
+    return load(folder, yaml.safe_load(OPTIONS))
 
 
 def test_a_column_names_a_metric_and_shows_its_scores(root: Path) -> None:
@@ -47,10 +48,11 @@ def test_a_column_names_a_metric_and_shows_its_scores(root: Path) -> None:
     scored = [
         cell for cell in cells(settings, "table1") if cell.address.column == "bleu"
     ]
-    written = bleu(27.0, 26.0) | {
-        "chrf": {"score": 51.5, "signature": "nrefs:1|nc:6"},
-        "further": {"WER": {"score": 33.33, "signature": "WER|code:0a"}},
-    }
+    further = """
+    chrf: {score: 51.5, signature: "nrefs:1|nc:6"}
+    further: {WER: {score: 33.33, signature: "WER|code:0a"}}
+    """
+    written = bleu(27.0, 26.0) | yaml.safe_load(further)
     assert scored
     paths = [write(path, written) for cell in scored for path in cell.paths]
     shown = table(settings, "table1", paths)

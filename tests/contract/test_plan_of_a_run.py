@@ -171,7 +171,7 @@ def test_plots_are_of_our_own_runs_and_of_a_model_with_attention(
     seeds = [f"{DEMO}/seed{seed}/curve.svg" for seed in (1, 2)]
     assert plan(demo).plots_of("demo_en_fr")[:2] == seeds
     assert "curve" not in "".join(plan(demo).plots_of("wmt14_en_de_released"))
-    of_lstm = {"headline": {"model": "demo_lstm"}}
+    of_lstm = {"headline": {"model": "demo_lstm", "decoding": "lstm_beam2"}}
     lstm = load(
         root, {"scale": "demo", "overrides": {"tasks": {"demo_en_fr": of_lstm}}}
     )

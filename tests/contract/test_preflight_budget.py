@@ -42,6 +42,12 @@ def h100(settings: Settings) -> CalculatedSpeed:
     return CalculatedSpeed(settings.costs.gpus[0], settings.costs)
 
 
+def with_small(folder: Path, training: str) -> Settings:
+    """The configuration with another recipe of the model small."""
+    recipe = yaml.safe_load(f"models: {{small: {{training: {{{training}}}}}}}")
+    return load(folder, {"overrides": recipe})
+
+
 def write_training_text(folder: Path, pairs: int) -> None:
     for side in ("train.en", "train.fr"):
         (folder / side).write_text("Go.\n" * pairs)
@@ -102,9 +108,8 @@ def test_models_that_a_task_begins_with_are_downloaded(mine: Path) -> None:
     for place, fetched in (("https://a.example", 2), ("results", 0)):
         task = f"{TASK}vocabulary_of: {place}/words.safetensors\n"
         (mine / "config/tasks/mine.yaml").write_text(task)
-        start = {"from": f"{place}/start.safetensors", "as": "initialise"}
-        changes = {"models": {"small": {"training": {"start": start}}}}
-        found = headline(load(mine, {"overrides": changes}), "mine")
+        start = f"{{from: {place}/start.safetensors, as: initialise}}"
+        found = headline(with_small(mine, f"start: {start}"), "mine")
         assert len(found.downloads) == fetched
         assert "safetensors" not in "".join(found.missing)
 
@@ -211,8 +216,7 @@ class HalfASecond:
 
 def test_hours_of_a_measured_machine_are_those_of_its_cores(mine: Path) -> None:
     write_training_text(mine, 12_000)
-    threads = {"models": {"small": {"training": {"threads": 2}}}}
-    found = headline(load(mine, {"overrides": threads}), "mine")
+    found = headline(with_small(mine, "threads: 2"), "mine")
     (row,) = training_rows(found, HalfASecond())
     assert row.hours == pytest.approx(6 * 12_000 * 30 / (2000 / 0.5) / 3600)
     assert row.device_hours == pytest.approx(2 * 6 * 12_000 * 30 / (2000 / 0.5) / 3600)

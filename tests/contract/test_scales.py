@@ -16,15 +16,23 @@ from convs2s.paper.evidence import evidence
 from tests.support.refusals import rows
 
 
-def scale(**stated: object) -> Scale:
-    names = {"description": "", "results_dir": "r", "downloads_dir": "d"}
-    return Scale.model_validate(names | stated)
+def scale(stated: str = "{}") -> Scale:
+    names = yaml.safe_load("{description: '', results_dir: r, downloads_dir: d}")
+    return Scale.model_validate(names | yaml.safe_load(stated))
+
+
+LISTED = """
+stand_in: small
+tasks: {a: b}
+models: {a: b}
+tests: {a: b}
+phrases: {a: b}
+"""
 
 
 def test_what_is_listed_stands_in() -> None:
     """On other data, no row runs on a task or with a model that is not listed."""
-    listed = {key: {"a": "b"} for key in ("tasks", "models", "tests", "phrases")}
-    data = scale(stand_in="small", **listed)
+    data = scale(LISTED)
     for name, only_listed in (("a", "b"), ("x", None)):
         assert data.task_for(name) == data.model_for(name) == only_listed
     for name, found in (("a", "b"), ("x", "x")):
@@ -47,7 +55,7 @@ RUNS = """
 
 @pytest.mark.parametrize(("stated", "names", "runs"), rows(RUNS))
 def test_runs_are_no_more_than_the_seeds(stated: str, names: str, runs: str) -> None:
-    found = scale(**yaml.safe_load(stated)).runs_for(names.split(), "t")
+    found = scale(stated).runs_for(names.split(), "t")
     assert found == runs.split()
 
 
@@ -60,12 +68,12 @@ rows:
   - {system: s, kind: ours}
   - {system: s, kind: cited}
 """
-LEFT_OUT = "[{models: [m], because: time}, {tasks: [t], because: text}]"
+LEFT_OUT = "left_out: [{models: [m], because: time}, {tasks: [t], because: text}]"
 
 
 def test_rows_are_left_out_by_model_and_by_task() -> None:
     table = Table.model_validate(yaml.safe_load(ROWS))
-    data = scale(left_out=yaml.safe_load(LEFT_OUT))
+    data = scale(LEFT_OUT)
     assert data.shown_rows(table) == [2, 3, 4]
     reasons = [data.why_left_out(row) for row in table.rows[:3]]
     assert reasons == ["time", "text", None]
@@ -137,7 +145,7 @@ tests: {full: test, other: test, third: absent}
 def test_headlines_have_the_seeds_and_test_sets_that_there_are(
     demo: Settings,
 ) -> None:
-    data = scale(**yaml.safe_load(SMALL))
+    data = scale(SMALL)
     stated = Headline(model="m", seeds=(1, 2, 3), tests=("full", "other", "third"))
     task = demo.tasks["demo_en_fr"].model_copy(update={"headline": stated})
     expected = Headline(model="n", seeds=(1, 2), tests=("test", "third"))
@@ -146,7 +154,7 @@ def test_headlines_have_the_seeds_and_test_sets_that_there_are(
 
 def test_the_development_set_is_the_tasks_or_its_stand_in(settings: Settings) -> None:
     tuned = settings.decodings["beam5_en_de"]
-    data = scale(tests={"newstest2015": "valid"})
+    data = scale("tests: {newstest2015: valid}")
     demo = settings.tasks["demo_en_fr"]
     german = settings.tasks["wmt14_en_de"]
     assert data.development_set(german, tuned) == "newstest2015"
@@ -161,9 +169,9 @@ def test_folders_are_of_one_scale_and_without_a_slash_at_their_end(
     for key in ("results_dir", "downloads_dir"):
         folders = re.findall(rf"^{key}: (\S+)", "\n".join(files), re.MULTILINE)
         assert len(set(folders)) == len(files)
-    data = scale(results_dir="./mine//", downloads_dir="~/mine/downloads/")
+    data = scale("{results_dir: ./mine//, downloads_dir: ~/mine/downloads/}")
     assert data.results_dir == "mine"
     assert data.downloads_dir == f"{Path.home()}/mine/downloads"
     # Downloads follow the results if they are among them.
     assert data.downloads_below("c") == data.downloads_dir
-    assert scale(results_dir="a/", downloads_dir="a/b").downloads_below("c") == "c/b"
+    assert scale("{results_dir: a/, downloads_dir: a/b}").downloads_below("c") == "c/b"
