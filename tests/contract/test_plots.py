@@ -84,8 +84,6 @@ def test_a_map_says_how_far_its_weights_spread(tmp_path: Path) -> None:
     assert {"tiny", "layer 1", "layer 3", "paie", "pays", "w" * 23 + "…"} <= texts
     drawn = output.read_text("utf-8")
     assert drawn.count(">$<") == 3 * (2 + 1)  # repeated words stay two
-    joined = " ".join(re.findall(">([^<]+)<", drawn))
-    assert "of even weights over 10 tokens: largest 0.10, entropy 2.30." in joined
 
 
 def test_equal_numbers_give_equal_bytes(tmp_path: Path) -> None:
@@ -95,8 +93,7 @@ def test_equal_numbers_give_equal_bytes(tmp_path: Path) -> None:
         plot(history(tmp_path, 0.25, 0.1), *outputs)
         drawn.append([output.read_bytes() for output in outputs])
     assert drawn[0] == drawn[1]
-    _, png, pdf = drawn[0]
-    assert png.startswith(b"\x89PNG")
+    pdf = drawn[0][2]
     # Every byte of a page is where its table of contents says.
     table = re.search(rb"startxref\s+(\d+)\s+%%EOF\s*$", pdf)
     assert table is not None

@@ -64,8 +64,7 @@ def test_text_of_other_scripts_is_split_as_the_task_says_or_warned_of(
         assert score["score"] == pytest.approx(printed, abs=0.01)
         assert f"|tok:{tokenize}|" in score["signature"]
         warned = capsys.readouterr().err
-        assert warned.startswith("warning: BLEU sees 1 words") == (tokenize == "13a")
-        assert ("`bleu_tokenize`" in warned) == (tokenize == "13a")
+        assert ("warning: BLEU sees 1 words" in warned) == (tokenize == "13a")
     scored_rouge(tmp_path, "rouge", references=[[text] * 3])
     assert capsys.readouterr().err.startswith("warning: ROUGE counts words of a to z")
 
@@ -108,8 +107,8 @@ def test_what_the_page_of_formats_reads_is_there(
 ) -> None:
     folder = tmp_path / "results/demo_en_fr"
     folder.mkdir(parents=True)
-    runs = {("test", "seed1"): scored_bleu(tmp_path, "bleu", [decoded(1, TEXT)])}
-    report(folder, BleuEvaluation, runs)
+    scored = scored_bleu(tmp_path, "bleu", [decoded(1, TEXT)])
+    report(folder, BleuEvaluation, {("test", "seed1"): scored})
     monkeypatch.chdir(tmp_path)
     (block,) = fenced(root / "docs/file_formats.md", "python")
     exec(block, {})

@@ -307,18 +307,15 @@ def test_models_are_chosen_by_languages(sharp: Path, tmp_path: Path) -> None:
         listed = running.ask("/languages").content
         codes = [(one["code"], one["targets"]) for one in listed]
         assert codes == [("en", ["fr"]), ("de", ["fr", "en"]), ("fr", [])]
-        found, other = running.ask("/detect", b'{"q": "w1d w2d w3d."}').content
-        assert (found["language"], other["language"]) == ("de", "en")
-        assert found["confidence"] > 90 > other["confidence"]
+        found, *_ = running.ask("/detect", b'{"q": "w1d w2d w3d."}').content
+        assert found["language"] == "de"
+        assert found["confidence"] > 90
         assert running.translate(FIRST).status == 200
         for asked in ({}, {"source": "de"}, {"source": "auto", "target": "en"}):
             (answer,) = running.translate(german, **asked).content["translations"]
             assert answer["unknown_words"] == ["."]
         auto = ask(running, q=german, source="auto", target="fr")
         assert auto["detectedLanguage"]["language"] == "de"
-        refused = running.translate(FIRST, source="fr")
-        assert refused.status == 400
-        says(refused.content["error"], "'fr' to '' is not supported", "en to fr, de to")
 
 
 def test_what_the_page_says_runs(
