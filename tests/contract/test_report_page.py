@@ -158,14 +158,10 @@ def test_a_word_of_which_a_part_is_unknown_is_shown_whole() -> None:
     assert shown == [("caHund", "dog"), ("sieht", None), ("ZürichBern", "Berne")]
 
 
-def test_without_runs_the_printed_values_stand(
-    results: PaperResults, tmp_path: Path
-) -> None:
-    ledger = tmp_path / "ledger.jsonl"
-    ledger.touch()
-    inputs = [path for path in results.inputs if not path.endswith(ledger.name)]
-    nothing_ran = replace(results, inputs=[*inputs, str(ledger)])
-    page = Reader(nothing_ran.report(stand_in=None, without="/task/"))
+def test_without_runs_the_printed_values_stand(root: Path, tmp_path: Path) -> None:
+    results = write_paper_results(tmp_path, root)
+    results.output.with_name("ledger.jsonl").write_text("")
+    page = Reader(results.report(stand_in=None, without="/task/"))
     assert set(results.tables) <= set(page.identifiers)
     assert not {"curves", "translations", "environment"} & set(page.identifiers)
     assert {"26.43", "40.51", "21.63"} <= set(page.said)  # of tables 1 and 8
