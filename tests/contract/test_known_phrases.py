@@ -1,42 +1,29 @@
-"""This project's phrases are in words that the vocabularies of the scales have."""
+"""This project's phrases are in words that the vocabulary of the demo has."""
 
 from collections import Counter
-from collections.abc import Iterable
-from pathlib import Path
 
-from convs2s.config.load import load
+from convs2s.config.settings import Settings
 from convs2s.data.vocabulary import most_frequent
 from convs2s.demo.corpus import read_demo_corpus
-from convs2s.files.text import read_lines
 from convs2s.text.preparation import Preparation
 
 
-def check_phrases(root: Path, scale: str, text: Iterable[str]) -> None:
-    """Each word of the phrases of the LSTM's figure 2, as a scale has them, is known to it."""
-    settings = load(root, {"scale": scale})
-    task = settings.tasks[str(settings.scale.task_for("wmt14_en_fr_word"))]
+def test_each_word_of_the_phrases_of_the_lstms_figure_2_is_known_to_the_demo(
+    demo: Settings,
+) -> None:
+    task = demo.tasks[str(demo.scale.task_for("wmt14_en_fr_word"))]
     prepare = Preparation(task.preparation.train, "en").prepare
-    counts = Counter(word for line in text for word in prepare(line).split())
+    text = [prepare(source) for source, _ in read_demo_corpus()["train"]]
+    counts = Counter(word for line in text for word in line.split())
     kept = most_frequent(counts.items(), task.vocabulary.source_size)
     known = {word for word, _ in kept}
-    rows = [
-        row
-        for row in settings.paper["lstm_figure2"].rows
-        if row.group != "of the paper"
-    ]
     read = Preparation(task.preparation.test, "en").prepare
-    for row in rows:
-        phrases = settings.phrases[settings.scale.phrases_for(str(row.phrases))]
-        for meaning in phrases.meanings:
-            for phrase in meaning:
-                assert set(read(phrase).split()) <= known
-    assert len(rows) == 4
-
-
-def test_of_the_demo(root: Path) -> None:
-    check_phrases(root, "demo", [source for source, _ in read_demo_corpus()["train"]])
-
-
-def test_of_multi30k(root: Path, shared: Path) -> None:
-    captions = read_lines(shared / "data/multi30k/task1/raw/train.en.gz")
-    check_phrases(root, "multi30k", captions)
+    names = {
+        demo.scale.phrases_for(str(row.phrases))
+        for row in demo.paper["lstm_figure2"].rows
+        if row.group != "of the paper"
+    }
+    assert names
+    for name in names:
+        for meaning in demo.phrases[name].meanings:
+            assert set(read(" ".join(meaning)).split()) <= known

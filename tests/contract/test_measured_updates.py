@@ -15,7 +15,7 @@ from convs2s.costs.roofline import Work
 
 BLOCKS = [{"layers": 1, "width": 8, "kernel": 3}]
 SMALL = ConvS2SArchitecture.model_validate(
-    {"kind": "convs2s", "embedding": 8, "encoder": BLOCKS, "decoder": BLOCKS}
+    {"embedding": 8, "encoder": BLOCKS, "decoder": BLOCKS}
 )
 WORK = Work(
     SMALL, Recipe(batch=BatchLimits(sentences=8)), (50, 50), tokens=240, threads=1

@@ -1,7 +1,6 @@
 """Every metric of a score file can be a column of a table, also an extension's."""
 
 import shutil
-from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -14,8 +13,15 @@ from convs2s.paper.cells import cells
 from tests.support.cells import bleu, table, write
 from tests.support.refusals import refusal, says
 
-CHRF = {"key": "chrf", "name": "chrF", "measure": "chrf"}
-WER = {"key": "wer", "name": "Errors", "measure": "WER", "digits": 1}
+OPTIONS = """
+scale: demo
+extensions: [examples/word_error_rate.py]
+overrides: {tasks: {demo_en_fr: {metrics: [WER]}}}
+"""
+COLUMNS = """
+- {key: chrf, name: chrF, measure: chrf}
+- {key: wer, name: Errors, measure: WER, digits: 1}
+"""
 
 
 @pytest.fixture(autouse=True)
@@ -24,9 +30,7 @@ def no_extensions(monkeypatch: pytest.MonkeyPatch, in_folder: None) -> None:
     monkeypatch.setenv(VARIABLE, "")
 
 
-def with_columns(
-    root: Path, *columns: Mapping[str, object], **overrides: object
-) -> Settings:
+def with_columns(root: Path, columns: str) -> Settings:
     """The demo's configuration with further columns of table 1, and an extension's metric."""
     folder = Path("configuration")
     shutil.copytree(root / "config", folder / "config")
@@ -34,21 +38,21 @@ def with_columns(
         Path(folder, name).symlink_to(root / name)
     file = folder / "config/paper.yaml"
     content = yaml.safe_load(file.read_text("utf-8"))
-    content["table1"]["columns"] += columns
+    content["table1"]["columns"] += yaml.safe_load(columns)
     file.write_text(yaml.safe_dump(content), "utf-8")
-    options = {"extensions": ["examples/word_error_rate.py"], "overrides": overrides}
-    return load(folder, {"scale": "demo", **options})
+    return load(folder, yaml.safe_load(OPTIONS))
 
 
 def test_a_column_names_a_metric_and_shows_its_scores(root: Path) -> None:
-    settings = with_columns(root, CHRF, WER, tasks={"demo_en_fr": {"metrics": ["WER"]}})
+    settings = with_columns(root, COLUMNS)
     scored = [
         cell for cell in cells(settings, "table1") if cell.address.column == "bleu"
     ]
-    written = bleu(27.0, 26.0) | {
-        "chrf": {"score": 51.5, "signature": "nrefs:1|nc:6"},
-        "further": {"WER": {"score": 33.33, "signature": "WER|code:0a"}},
-    }
+    further = """
+    chrf: {score: 51.5, signature: "nrefs:1|nc:6"}
+    further: {WER: {score: 33.33, signature: "WER|code:0a"}}
+    """
+    written = bleu(27.0, 26.0) | yaml.safe_load(further)
     assert scored
     paths = [write(path, written) for cell in scored for path in cell.paths]
     shown = table(settings, "table1", paths)
@@ -62,5 +66,5 @@ def test_a_column_names_a_metric_and_shows_its_scores(root: Path) -> None:
 
 
 def test_a_column_of_an_unknown_metric_is_refused(root: Path) -> None:
-    message = refusal(with_columns, root, WER | {"measure": "WRE"})
+    message = refusal(with_columns, root, COLUMNS.replace("WER", "WRE"))
     says(message, "paper.yaml: table1: column wer", "'WRE'; did you mean 'WER'?")

@@ -4,6 +4,7 @@ import json
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from convs2s.config.decoding import DecodingSettings
@@ -20,7 +21,6 @@ from convs2s.scoring.n_best import (
 )
 from convs2s.scoring.reports.layout import Report
 from convs2s.scoring.reranking import (
-    ALPHAS,
     best_point,
     curve,
     first_and_oracle,
@@ -29,58 +29,51 @@ from convs2s.scoring.reranking import (
 )
 from convs2s.scoring.tuned_settings import tuned_decoding
 
-Group = list[ListedHypothesis]
 
-
-@pytest.mark.parametrize(
-    ("words", "listed"),
-    [("a | b &#124;", "a | b &#124;"), ("a ||||", "a &#124;&#124;&#124;|")],
-)
-def test_a_bar_separates_nothing(words: str, listed: str) -> None:
+def test_a_bar_separates_nothing() -> None:
     """It may be a word of a task, and so may be what Moses writes for one."""
-    line = n_best_line(3, words, -1.5, 4, 1.0)
-    ((found,),) = read_n_best([line], "list")
-    assert (found.sentence, found.text, found.score) == (2, listed, -1.5)
-    assert found.feature("LogLikelihood") == -6
-    one = ListedHypothesis(0, escaped(words), "F= 1", -1.0)
+    for words, listed in (
+        ("a | b &#124;", "a | b &#124;"),
+        ("a ||||", "a &#124;&#124;&#124;|"),
+    ):
+        line = n_best_line(3, words, -1.5, 4, 1.0)
+        ((found,),) = read_n_best([line], "list")
+        assert (found.sentence, found.text, found.score) == (2, listed, -1.5)
+        assert found.feature("LogLikelihood") == -6
+    one = ListedHypothesis(0, escaped("a ||| b | c"), "F= 1", -1.0)
     ((found,),) = read_n_best([one.line()], "list")
     assert "|" not in found.text
-    assert unescaped(escaped("a ||| b | c")) == "a ||| b | c"
+    assert unescaped(found.text) == "a ||| b | c"
 
 
 def test_the_even_average_ranks_and_equals_stay_in_their_order() -> None:
     group = [
-        ListedHypothesis(0, text, f"Model= {model}", score)
-        for text, model, score in [
-            ("a", 2, -8),
-            ("b", -4, -2),
-            ("c", -2, -4),
-            ("d", 0, -4),
-        ]
+        ListedHypothesis(0, "a", "Model= 2", -8),
+        ListedHypothesis(0, "b", "Model= -4", -2),
+        ListedHypothesis(0, "c", "Model= -2", -4),
+        ListedHypothesis(0, "d", "Model= 0", -4),
     ]
     ranked = reranked(group, average_with("Model"))
-    assert [(one.text, one.score) for one in ranked] == [
-        ("d", -2),
-        ("a", -3),
-        ("b", -3),
-        ("c", -3),
-    ]
+    assert [one.text for one in ranked] == ["d", "a", "b", "c"]
+    assert [one.score for one in ranked] == [-2, -3, -3, -3]
+
+
+LIST = """\
+0 ||| x x c d e f ||| Model= -9 ||| 0
+0 ||| x x x d e f ||| Model= 0 ||| -5
+0 ||| x b c d e f ||| Model= -3 ||| -1
+0 ||| a b c d e f ||| Model= -6 ||| -4
+1 ||| x x d c b a ||| Model= -9 ||| 0
+1 ||| x x x c b a ||| Model= 0 ||| -5
+1 ||| x e d c b a ||| Model= -3 ||| -1
+1 ||| f e d c b a ||| Model= -6 ||| -4
+"""
 
 
 def test_four_choices_and_their_report(tmp_path: Path) -> None:
     references = ["a b c d e f", "f e d c b a"]
-    lines = []
-    for number, right in enumerate(references):
-        for text, score, model in (
-            ("x x" + right[3:], 0, -9),
-            ("x x x" + right[5:], -5, 0),
-            ("x" + right[1:], -1, -3),
-            (right, -4, -6),
-        ):
-            features = f"Model= {model}"
-            lines.append(ListedHypothesis(number, text, features, score).line())
-    write_lines(tmp_path / "list", lines)
     write_lines(tmp_path / "reference", references)
+    (tmp_path / "list").write_text(LIST)
     report = Report(tmp_path / "text", tmp_path / "json", None, {"task": "tiny"})
     rescore_n_best(
         n_best=tmp_path / "list",
@@ -93,8 +86,7 @@ def test_four_choices_and_their_report(tmp_path: Path) -> None:
         manifest={},
     )
     average = ["x b c d e f", "x e d c b a"]
-    upper = [text.upper() for text in average]
-    assert list(read_lines(tmp_path / "translations")) == upper
+    assert list(read_lines(tmp_path / "translations")) == ["X B C D E F", "X E D C B A"]
     content = json.loads(report.json.read_text("utf-8"))
     scores = [one["tokenized"]["score"] for one in content["bleu"].values()]
     assert list(content["bleu"]) == ["first", "model", "average", "oracle"]
@@ -117,23 +109,22 @@ def test_the_oracle_of_few_sentences_is_no_worse_than_the_first() -> None:
 
 
 # Longer hypotheses are better, and less probable: from 1.1 on they are chosen.
-GROUPS = [
-    [
-        ListedHypothesis(number, words[:5], "LogLikelihood= -4 Length= 4", -1.0),
-        ListedHypothesis(number, words, "LogLikelihood= -8.3 Length= 8", -1.0375),
-    ]
-    for number, words in enumerate(["a b c d e f g", "h i j k l m n"])
-]
-LONG = [long.text for _, long in GROUPS]
+LENGTHS = """\
+0 ||| a b c ||| LogLikelihood= -4 Length= 4 ||| -1.0
+0 ||| a b c d e f g ||| LogLikelihood= -8.3 Length= 8 ||| -1.0375
+1 ||| h i j ||| LogLikelihood= -4 Length= 4 ||| -1.0
+1 ||| h i j k l m n ||| LogLikelihood= -8.3 Length= 8 ||| -1.0375
+"""
+SHORT, LONG = ["a b c", "h i j"], ["a b c d e f g", "h i j k l m n"]
 
 
 def test_the_nearest_to_1_of_the_best_length_penalties_is_what_a_decoding_uses(
     tmp_path: Path,
 ) -> None:
-    write_lines(tmp_path / "list", (one.line() for group in GROUPS for one in group))
+    (tmp_path / "list").write_text(LENGTHS)
     write_lines(tmp_path / "words", LONG)
     # The published text is the shorter one: words decide.
-    write_lines(tmp_path / "raw", [short.text for short, _ in GROUPS])
+    write_lines(tmp_path / "raw", SHORT)
     table = tmp_path / "curve.tsv"
     tuning = tmp_path / "tuned.json"
     tune_length_penalty(
@@ -146,22 +137,18 @@ def test_the_nearest_to_1_of_the_best_length_penalties_is_what_a_decoding_uses(
         header={"test_set": "valid"},
         manifest={"revision": "abc"},
     )
-    header, *rows = read_lines(table)
+    header, *lines = read_lines(table)
     assert header == "length_penalty\ttokenized_bleu\tdetokenized_bleu\tlength_ratio"
-    points = [[float(cell) for cell in row.split("\t")] for row in rows]
-    assert [point[0] for point in points] == [tenth / 10 for tenth in range(21)]
-    assert points[10][1] < 99 < points[11][1] == points[20][1]
-    assert points[10][3] < 1 == points[11][3]
+    penalties, words, _, ratios = np.loadtxt(lines, delimiter="\t", unpack=True)
+    assert penalties == pytest.approx(np.arange(21) / 10)
+    assert words[10] < 99 < words[11] == words[20]
+    assert ratios[10] < 1 == ratios[11]
     result = json.loads(tuning.read_text("utf-8"))
     assert (result["length_penalty"], result["lines"]) == (1.1, 2)
-    for stated, files, expected in (
-        ({"tuned_on": "valid"}, [str(tuning)], 1.1),
-        ({"tuned_on": "valid"}, [], 1.0),
-        (0.6, [], 0.6),
-    ):
-        found = tuned_decoding({"beam": 4, "length_penalty": stated}, files)
-        assert found == DecodingSettings(beam=4, length_penalty=expected)
-    shorter = [short.text for short, _ in GROUPS]
-    best = best_point(curve(GROUPS, shorter, shorter, str))
-    assert best.length_penalty == 1.0
-    assert 1.0 in ALPHAS
+    decoding = {"beam": 4, "length_penalty": {"tuned_on": "valid"}}
+    found = tuned_decoding(decoding, [str(tuning)])
+    assert found == DecodingSettings(beam=4, length_penalty=1.1)
+    assert tuned_decoding(decoding, []).length_penalty == 1.0
+    assert tuned_decoding({"length_penalty": 0.6}, []).length_penalty == 0.6
+    groups = list(read_n_best(LENGTHS.splitlines(), "list"))
+    assert best_point(curve(groups, SHORT, SHORT, str)).length_penalty == 1.0

@@ -5,10 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from convs2s.config.load import load
 from convs2s.config.settings import Settings
 from convs2s.paper.cells import cells
-from convs2s.paper.ledger import LedgerEntry
 from convs2s.paper.results import entries_of
 from convs2s.paper.results_page import write_results_page
 from tests.support.cells import bleu, write
@@ -47,74 +45,19 @@ def test_the_page_shows_what_was_run_alone(demo: Settings) -> None:
     assert {f"## Table {number}" for number in range(1, 9)} <= set(parts)
     links = re.findall(r"\]\((page/[^)]*)\)", page)
     assert sorted(set(links)) == sorted(map(str, Path("page").iterdir()))
-    row = "| ConvS2S (BPE 40K), the en-de architecture"
-    assert row in tables
-    assert row not in page
-    assert "| ConvS2S (BPE 40K) [" in page
     assert "| not run [" in claims
     assert "| not run" not in page
     trends = svg_texts(Path("page/trends.svg"))
     assert {"Table 1", "Table 7", "paper: BLEU", "ours: BLEU"} <= trends
 
 
-@pytest.fixture
-def scale(root: Path) -> Settings:
-    return load(root, {"scale": "multi30k_trained"})
-
-
-@pytest.fixture
-def entries(scale: Settings) -> list[LedgerEntry]:
-    """Trainings of an hour each: those of table 4 have a curve, those of an LSTM none."""
-    rows = scale.paper["trainings"].rows
-    curves = {"table 4": [9.0, 4.99, 5.0], "LSTM, table 1": []}
-    measured = cells(scale, "trainings")
-    took = {"device_hours": {"score": 1.0, "signature": "a processor"}}
-    records = []
-    for cell in measured:
-        curve = curves.get(rows[cell.address.row].group or "")
-        if curve is not None:
-            reached = {"validation_perplexity": 4.99, "curve": curve}
-            numbers = took if cell.measure == "training_hours" else reached
-            records += [write(path, numbers) for path in cell.paths]
-    return entries_of(scale, measured, records)
-
-
-def test_costs_and_plateaus_are_of_trainings(
-    scale: Settings, entries: list[LedgerEntry]
-) -> None:
-    output = Path("page.md")
-    write_results_page(scale, entries, ledger="a", discussion="", output=output)
-    drawn = svg_texts(Path("page/plateaus.svg"))
-    assert {"table 4", "100%"} <= drawn
-    assert "LSTM, table 1" not in drawn
-    assert "plateaus.svg" not in output.read_text("utf-8")
-    costs = Path("page/tables.md").read_text("utf-8").partition("## Costs")[2]
-    assert "(plateaus.svg)" in costs
-    # Three seeds of each row of table 4; the base of figure 2 is one of them.
-    assert "| table4 | 12 | 12 | 12.00 |" in costs
-    assert "| table6 | 3 | 0 | 0.00 |" in costs
-    assert re.search(r"\| figure2 \| \d+ \| 3 \| 3.00 \|", costs)
-    hours = sum("training_hours" in entry.scores for entry in entries)
-    assert re.search(rf"\| all, .* \| \d+ \| {hours} \| {hours}.00 \|", costs)
-
-
-@pytest.mark.parametrize(
-    ("output", "is_empty", "words"),
-    [
-        ("page", False, ("page: ", "ends in .md")),
-        ("page.md", True, ("a: has no run of scale multi30k_trained", "--scale")),
-        ("file.md", False, ("file.md: ", "no file named file")),
-    ],
-)
-def test_what_makes_no_page_is_refused(
-    scale: Settings,
-    entries: list[LedgerEntry],
-    output: str,
-    is_empty: bool,
-    words: tuple[str, ...],
-) -> None:
+def test_what_makes_no_page_is_refused(demo: Settings) -> None:
     Path("file").touch()
-    stated = {"ledger": "a", "discussion": "", "output": Path(output)}
-    found = [] if is_empty else entries
-    says(refusal(write_results_page, scale, found, **stated), *words)
+    for output, *words in (
+        ("page", "page: ", "ends in .md"),
+        ("page.md", "a: has no run of scale demo", "--scale"),
+        ("file.md", "file.md: ", "no file named file"),
+    ):
+        stated = {"ledger": "a", "discussion": "", "output": Path(output)}
+        says(refusal(write_results_page, demo, [], **stated), *words)
     assert not Path("page").exists()

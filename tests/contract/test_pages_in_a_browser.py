@@ -5,10 +5,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from pydantic import TypeAdapter
 
 from convs2s.paper.attention import attention_page
 from convs2s.paper.attention_maps import ExampleAttention
-from convs2s.paper.ledger import RunScore
 from tests.contract.chromium import Page
 from tests.contract.paper_results import (
     HOSTILE,
@@ -26,16 +26,7 @@ DRAWN = (
 LOADED = "[...document.images].every(one => one.complete && one.naturalWidth)"
 WIDTH = "document.documentElement.scrollWidth"
 HEIGHT = "document.documentElement.scrollHeight"
-PLACES = [
-    "summary",
-    "table1",
-    "figure2",
-    "figure3",
-    "claims",
-    "curves",
-    "translations",
-    "costs",
-]
+PLACES = "summary table1 figure2 figure3 claims curves translations costs"
 
 
 @pytest.fixture(scope="module")
@@ -113,27 +104,28 @@ def test_pointing_at_a_value_shows_it(
     report.picture(pictures / f"pointed_at_{place[1:]}.png")
 
 
-WEIGHTS = [[[0.7, 0.2, 0.1], [0.1, 0.8, 0.1]], [[0.1, 0.1, 0.8], [0.3, 0.3, 0.4]]]
 TAG = "</script><b>&"
-EXAMPLE = ExampleAttention(
-    task="tiny",
-    model="model.safetensors",
-    run="seed1",
-    scale="",
-    stand_in="a test's",
-    source=f"the {TAG}",
-    source_tokens=["the", TAG, "</s>"],
-    translation="das",
-    target_tokens=["das", "</s>"],
-    layers=RunScore(2, "a test"),
-    weights=WEIGHTS,
-)
+EXAMPLE = """
+{
+  "task": "tiny", "model": "model.safetensors", "run": "seed1", "scale": "",
+  "stand_in": "a test's",
+  "source": "the TAG", "source_tokens": ["the", "TAG", "</s>"],
+  "translation": "das", "target_tokens": ["das", "</s>"],
+  "layers": {"score": 2, "signature": "a test"},
+  "weights": [
+    [[0.7, 0.2, 0.1], [0.1, 0.8, 0.1]],
+    [[0.1, 0.1, 0.8], [0.3, 0.3, 0.4]]
+  ]
+}
+""".replace("TAG", TAG)
 
 
 @pytest.fixture(scope="module")
 def attention(tmp_path_factory: pytest.TempPathFactory) -> Path:
     output = tmp_path_factory.mktemp("attention") / "page.html"
-    output.write_text(attention_page(EXAMPLE), "utf-8")
+    output.write_text(
+        attention_page(TypeAdapter(ExampleAttention).validate_json(EXAMPLE)), "utf-8"
+    )
     return output
 
 
@@ -185,24 +177,19 @@ def test_pages_look_alike_everywhere(
         assert set(browser.fetched) == {page.as_uri()}
         assert browser.run(WIDTH) <= width
         assert (browser.run(ground) == "rgb(255, 255, 255)") == (scheme == "light")
-    browser.open(attention, width=width, scheme=scheme)
-    assert browser.run("document.querySelectorAll('main b').length") == 0
-    browser.open(results.output, width=width, scheme=scheme)
-    tables = "[...document.querySelectorAll('.dt-container')]"
-    colors = browser.run(f"{tables}.map(one => getComputedStyle(one).backgroundColor)")
-    assert set(colors) == {"rgba(0, 0, 0, 0)"}
     if width == 1400:
         assert browser.run(HEIGHT) <= HIGHEST
-    for place in PLACES:
+    for place in PLACES.split():
         top = "scrollIntoView({behavior: 'instant'})"
         browser.run(f"document.getElementById('{place}').{top}")
         browser.picture(pictures / f"{scheme}_{width}_{place}.png")
     assert browser.complaints == []
 
 
-STYLE = """@page { size: A4; margin: 18mm } body { font: 11pt/1.45 sans-serif }
+PRINTED = """<!DOCTYPE html><html data-ready=yes><head><meta charset="utf-8"><base href="%s/">
+<style>@page { size: A4; margin: 18mm } body { font: 11pt/1.45 sans-serif }
 table { border-collapse: collapse; font-size: 10pt } td, th { border: 1px solid; padding: 3pt 6pt }
-tr, img { break-inside: avoid } img { max-width: 100% }"""
+tr, img { break-inside: avoid } img { max-width: 100%% }</style></head><body>%s</body></html>"""
 
 
 def test_the_page_of_results_fits_on_five_printed_pages(
@@ -212,11 +199,9 @@ def test_the_page_of_results_fits_on_five_printed_pages(
     text = (root / "docs/results.md").read_text("utf-8")
     assert "STAND-IN DATA" in text
     body = markdown_it.MarkdownIt().enable("table").render(text)
-    head = f'<meta charset="utf-8"><base href="{(root / "docs").as_uri()}/">'
-    head = f"<head>{head}<style>{STYLE}</style></head>"
     page, printed = tmp_path / "results.html", tmp_path / "results.pdf"
-    whole = f"<!DOCTYPE html><html data-ready=yes>{head}<body>{body}</body></html>"
-    page.write_text(whole, encoding="utf-8")
+    address = (root / "docs").as_uri()
+    page.write_text(PRINTED % (address, body), encoding="utf-8")
     browser.open(page, width=700, scheme="light")
     assert browser.run("document.images.length") == 2
     browser.wait(LOADED)

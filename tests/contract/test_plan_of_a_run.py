@@ -39,18 +39,29 @@ def paths(cells: Iterable[Cell]) -> list[str]:
     return list(dict.fromkeys(path for cell in cells for path in cell.paths))
 
 
+FILES = f"""
+{TASK}/dataset/train.json {TASK}/dataset/valid.json
+{TASK}/corpus/clean/train.source.zst {TASK}/corpus/clean/train.target.zst
+{TASK}/corpus/raw/valid.source.zst {TASK}/corpus/raw/valid.target.zst
+{TASK}/corpus/raw/test.source.zst {TASK}/corpus/raw/test.target.zst
+""".split()
+
+
 def test_what_is_asked_for_decides_whether_a_table_starts_anything(
     demo: Settings,
 ) -> None:
     every = paths(plan(demo).planned["table1"])
     assert len(every) > 2
-    assert plan(demo).scores("table1") == []
-    assert plan(demo, there=every[1:2]).scores("table1") == every[1:2]
-    assert plan(demo, asked=["tables"]).scores("table1") == []
-    assert plan(demo, asked=["paper"]).scores("table1") == every
+    for there, asked, expected in (
+        ([], [], []),
+        (every[1:2], [], every[1:2]),
+        ([], ["tables"], []),
+        ([], ["paper"], every),
+        ([], ["speed"], []),
+    ):
+        assert plan(demo, there, asked).scores("table1") == expected
     timed = plan(demo, asked=["speed"])
     assert timed.scores("table3") == paths(timed.planned["table3"])
-    assert timed.scores("table1") == []
     assert timed.scores("table3", "table1") == []  # as of a ledger of several
 
 
@@ -58,8 +69,9 @@ def test_the_history_of_a_training_that_goes_on_is_not_shown(demo: Settings) -> 
     history, score = f"{DEMO}/seed1/history.jsonl", f"{DEMO}/seed1/test.beam5.bleu.json"
     assert plan(demo, there=[history, score]).finished([history, score]) == [score]
     record = f"{DEMO}/seed1/training.json"
-    assert plan(demo, there=[history, record]).finished([history, score]) == [history]
-    assert plan(demo, asked=["paper"]).finished([history, score]) == [history, score]
+    both = [history, score]
+    assert plan(demo, there=[history, record]).finished(both) == [history]
+    assert plan(demo, asked=["paper"]).finished(both) == both
 
 
 def test_a_table_is_made_of_its_cells_and_of_what_failed(demo: Settings) -> None:
@@ -77,19 +89,10 @@ def test_a_table_is_made_of_its_cells_and_of_what_failed(demo: Settings) -> None
 def test_data_is_counted_unless_only_its_models_are_left(demo: Settings) -> None:
     counts = f"{TASK}/dataset/counts.json"
     model = f"{DEMO}/seed1/model.safetensors"
-    text = [f"{TASK}/dataset/{split}.json" for split in ("train", "valid")]
-    text += [f"{TASK}/corpus/clean/train.{side}.zst" for side in ("source", "target")]
-    for split in ("valid", "test"):
-        for side in ("source", "target"):
-            text.append(f"{TASK}/corpus/raw/{split}.{side}.zst")
-    for there, expected in (
-        ([], [counts]),
-        ([model, *text], [counts]),
-        ([model, *text[:-1]], []),
-        ([model, *text[1:]], []),
-        ([model, counts], [counts]),
-    ):
-        assert plan(demo, there).dataset_counts("demo_en_fr") == expected
+    for there in ([], [model, *FILES], [model, counts]):
+        assert plan(demo, there).dataset_counts("demo_en_fr") == [counts]
+    for text in (FILES[:-1], FILES[1:]):
+        assert plan(demo, [model, *text]).dataset_counts("demo_en_fr") == []
     released = next(name for name, task in demo.tasks.items() if task.released)
     assert plan(demo).dataset_counts(released) == []
 
@@ -108,7 +111,7 @@ def test_a_task_waits_for_the_files_that_a_user_has_to_bring(paper: Settings) ->
     gigaword = paper.tasks["gigaword"]
     needed = gigaword.references(gigaword.splits)
     assert "data/duc2004/input.txt" in needed
-    for there, is_made in (((), False), (needed[1:], False), (needed, True)):
+    for there, is_made in ((needed[1:], False), (needed, True)):
         planned = plan(paper, there)
         assert ("gigaword" in planned.tasks) == is_made
         assert bool(planned.planned["table6"]) == is_made
@@ -162,30 +165,14 @@ def test_a_figure_of_published_runs_alone_cannot_be_drawn(
     assert plan(demo).figures == ["figure2", "figure3", "lstm_figure2", "lstm_figure3"]
 
 
-def test_plots_are_the_curves_of_our_runs_and_the_attention_of_the_first(
-    demo: Settings,
+def test_plots_are_of_our_own_runs_and_of_a_model_with_attention(
+    root: Path, demo: Settings
 ) -> None:
-    two = demo.options.plots.model_copy(update={"sentences": (2, 7)})
-    plots = plan(with_options(demo, plots=two))
-    curves = [f"{DEMO}/seed{seed}/curve.svg" for seed in (1, 2)]
-    maps = [f"{DEMO}/seed1/test.beam5.attention{line}.svg" for line in (2, 7)]
-    assert plots.plots_of("demo_en_fr") == [*curves, *maps]
-    released = plots.plots_of("wmt14_en_de_released")
-    assert not any(path.endswith("curve.svg") for path in released)
-    task = demo.tasks["demo_en_fr"]
-    headline = task.headline.model_copy(update={"model": "demo_lstm"})
-    lstm = task.model_copy(update={"headline": headline})
-    without = replace(demo, tasks={**demo.tasks, "demo_en_fr": lstm})
-    assert "attention" not in "".join(plan(without).plots_of("demo_en_fr"))
-
-
-def test_a_length_penalty_is_tuned_after_the_list_that_it_goes_by(
-    paper: Settings,
-) -> None:
-    run = "wmt14_en_de", "wmt14_en_de", "seed1"
-    folder = "results/wmt14_en_de/models/wmt14_en_de/seed1"
-    tuned = f"{folder}/newstest2015.beam5_en_de.length_penalty.json"
-    assert plan(paper).tuned_penalty(*run, "beam5_en_de") == [tuned]
-    assert plan(paper).tuned_penalty(*run, "beam5_en_de", "newstest2014") == [tuned]
-    assert plan(paper).tuned_penalty(*run, "beam5_en_de", "newstest2015") == []
-    assert plan(paper).tuned_penalty(*run, "beam5") == []
+    seeds = [f"{DEMO}/seed{seed}/curve.svg" for seed in (1, 2)]
+    assert plan(demo).plots_of("demo_en_fr")[:2] == seeds
+    assert "curve" not in "".join(plan(demo).plots_of("wmt14_en_de_released"))
+    of_lstm = {"headline": {"model": "demo_lstm", "decoding": "lstm_beam2"}}
+    lstm = load(
+        root, {"scale": "demo", "overrides": {"tasks": {"demo_en_fr": of_lstm}}}
+    )
+    assert "attention" not in "".join(plan(lstm).plots_of("demo_en_fr"))

@@ -28,12 +28,10 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "cache" / "convs2s" / "kernels.json"
 
 
-def test_few_shapes_stand_for_all(cache: Path) -> None:
+def test_few_shapes_stand_for_all() -> None:
     cut = heaviest({(8192, 4096): 2, (40_000, 2048): 1, (8, 8): 9, (4, 8): 1})
     # The arithmetic of both large ones, in a shape that takes no time.
     assert cut == {(512, 1024): 284, (8, 8): 9}
-    assert fastest_kernel({}) == matmul.kernels()[0]
-    assert not cache.exists()
 
 
 @pytest.mark.parametrize("slow", matmul.kernels())
@@ -63,6 +61,7 @@ def test_what_counts_is_processor_time_and_the_candidates_take_turns(
 def test_the_faster_one_by_more_than_noise_is_measured_once_for_each_shape(
     monkeypatch: pytest.MonkeyPatch, cache: Path
 ) -> None:
+    """What was measured is kept; a damaged file of it is named."""
     for rate, products, expected in (
         (1.2, SMALL, "blas"),
         (2.0, {(16, 8): 2}, "onednn"),
@@ -74,17 +73,9 @@ def test_the_faster_one_by_more_than_noise_is_measured_once_for_each_shape(
             choice, "training_rates", lambda _, rates=rates, **__: rates
         )
         assert fastest_kernel(products) == expected
-    assert len(json.loads(cache.read_text())) == 2
-
-
-@pytest.mark.skipif(len(matmul.kernels()) < 2, reason="needs oneDNN")
-def test_a_damaged_cache_is_named(monkeypatch: pytest.MonkeyPatch, cache: Path) -> None:
-    rates = {"blas": 1.0, "onednn": 2.0}
-    monkeypatch.setattr(choice, "training_rates", lambda _, **__: rates)
-    fastest_kernel(SMALL)
-    (key,) = json.loads(cache.read_text())
-    for damaged in ({key: 3}, {key: {"blas": 1.0}}):
-        cache.write_text(json.dumps(damaged))
+    first, _ = json.loads(cache.read_text())
+    for damaged in (3, {"blas": 1.0}):
+        cache.write_text(json.dumps({first: damaged}))
         says(refusal(fastest_kernel, SMALL), "kernels.json: not what this program")
 
 
@@ -108,13 +99,14 @@ def test_auto_is_bf16_where_it_is_faster_and_stays_so(
     expected: str,
 ) -> None:
     """By more than noise, beside the faster kernel."""
-    rates = {"blas": 1.0, "onednn": 2.0, "bf16": rate}
     output = tmp_path / "model.safetensors"
     job = tiny.job(task, output, tiny.settings(maximum_epochs=1, precision="auto"))
     # The second is made of the states of the first, whatever is measured then.
     for bf16 in (rate, 5.0 - rate):
-        rates["bf16"] = bf16
-        monkeypatch.setattr(choice, "training_rates", lambda _, **__: rates)
+        rates = {"blas": 1.0, "onednn": 2.0, "bf16": bf16}
+        monkeypatch.setattr(
+            choice, "training_rates", lambda _, rates=rates, **__: rates
+        )
         monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / str(bf16)))
         train(job)
         record = json.loads(output.with_name("training.json").read_text("utf-8"))

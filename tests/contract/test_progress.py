@@ -1,6 +1,7 @@
 """A bar where somebody watches, a line a minute where nobody does."""
 
 import io
+import re
 import sys
 
 import pytest
@@ -19,21 +20,15 @@ def test_a_log_has_lines_of_a_long_work_alone(
         bar.update(2)
         bar.update(4)
     said = capsys.readouterr().err
-    assert "\r" not in said
-    first, *_, last = said.splitlines()
-    assert first.startswith(("3 of 9 sentences, ", "5 of 9 sentences, "))
-    assert last.startswith("9 of 9 sentences, ")
-    assert last.endswith(" left")
+    assert re.fullmatch(r"([359] of 9 sentences, .* left\n)+", said)
+    assert "\n9 of 9" in said
 
 
-@pytest.mark.parametrize("silent", [False, True])
-def test_a_terminal_has_a_bar_unless_silent(
-    monkeypatch: pytest.MonkeyPatch, silent: bool
-) -> None:
-    screen = io.StringIO()
-    monkeypatch.setattr(screen, "isatty", lambda: True)
-    monkeypatch.setattr(sys, "stderr", screen)
-    with progress(" sentences", 2, silent=silent) as bar:
-        bar.update(2)
-    for drawn in ("\r", "2/2"):
-        assert (drawn in screen.getvalue()) == (not silent)
+def test_a_terminal_has_a_bar_unless_silent(monkeypatch: pytest.MonkeyPatch) -> None:
+    for silent in (False, True):
+        screen = io.StringIO()
+        monkeypatch.setattr(screen, "isatty", lambda: True)
+        monkeypatch.setattr(sys, "stderr", screen)
+        with progress(" sentences", 2, silent=silent) as bar:
+            bar.update(2)
+        assert ("2/2" in screen.getvalue()) == (not silent)

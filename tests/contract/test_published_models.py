@@ -1,6 +1,7 @@
 """Models that are fetched by name: `convs2s get`, and the names in place of model files."""
 
 import io
+import shutil
 import sys
 from pathlib import Path
 
@@ -8,7 +9,6 @@ import pytest
 
 from convs2s.cli.options import model_files
 from convs2s.config.corpus import PreparationRecipes
-from convs2s.config.file_reference import parse_file_reference
 from convs2s.config.settings import Settings
 from convs2s.files.checksums import sha256
 from convs2s.interop import published
@@ -32,12 +32,10 @@ def test_the_registry_says_of_a_file_what_tasks_and_downloads_say(
 ) -> None:
     for name, model in published_models().items():
         assert model.fairseq is not None
-        members = model.fairseq.model_dump()
         task = settings.tasks[f"{name}_released"]
         assert task.released is not None
-        for key, reference in task.released.model_dump().items():
-            parsed = parse_file_reference(reference)
-            assert (parsed.location, parsed.member) == (model.url, members[key])
+        for key, member in model.fairseq.model_dump().items():
+            assert getattr(task.released, key) == f"{model.url}#{member}"
         listed = settings.downloads[model.url].model_dump()
         assert model.model_dump(include=set(listed)) == listed
         assert model.languages == task.languages
@@ -67,41 +65,32 @@ def test_a_release_of_this_project_is_checked_and_used_as_it_is(
     model: Path, tmp_path: Path
 ) -> None:
     entry = released("https://example.org/v1", model)
-    assert entry.sha256 == sha256(model)
-    assert entry.tasks == ("tiny",)
-    place = tmp_path / "mirror/example.org/v1/model.safetensors"
+    assert (entry.sha256, entry.tasks) == (sha256(model), ("tiny",))
+    place = tmp_path / "example.org/v1/model.safetensors"
     place.parent.mkdir(parents=True)
-    place.write_bytes(model.read_bytes())
-    found = get_model(entry, [str(tmp_path / "mirror")])
+    shutil.copy(model, place)
+    found = get_model(entry, [str(tmp_path)])
     assert found == file_of(entry)
     assert found.read_bytes() == model.read_bytes()
 
 
-@pytest.mark.parametrize(
-    ("typed", "said"),
-    [
-        (f"translate {NAME}", f"{NAME}: not on this machine yet: fetch it by `convs2s"),
+def test_a_name_that_has_no_file_is_refused(run: Terminal) -> None:
+    for typed, said in (
+        (f"translate {NAME}", "not on this machine yet: fetch it by `convs2s"),
         ("get wmt14_en_it", "get: unknown published model 'wmt14_en_it'; did you mean"),
         ("translate wmt14_en_it", "wmt14_en_it: no such file"),
-    ],
-)
-def test_a_name_that_has_no_file_is_refused(
-    run: Terminal, typed: str, said: str
-) -> None:
-    with pytest.raises(SystemExit, match=said):
-        run(*typed.split())
-
-
-class Keyboard(io.TextIOWrapper):
-    def isatty(self) -> bool:
-        return True
+    ):
+        with pytest.raises(SystemExit, match=said):
+            run(*typed.split())
 
 
 def test_on_a_terminal_it_is_fetched_after_a_question(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(published, "get_model", lambda _: Path("fetched"))
-    monkeypatch.setattr(sys, "stdin", Keyboard(io.BytesIO(b"y\nn\n")))
+    keyboard = io.StringIO("y\nn\n")
+    monkeypatch.setattr(keyboard, "isatty", lambda: True)
+    monkeypatch.setattr(sys, "stdin", keyboard)
     assert model_files([Path(NAME)]) == [Path("fetched")]
     assert capsys.readouterr().err.endswith("(size not known, MIT)? [y/N] ")
     refusal(model_files, [Path(NAME)])

@@ -4,16 +4,16 @@ import fcntl
 import json
 import shutil
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
 
-from convs2s.cli.main import main
-from convs2s.model_file import ModelDescription, save_model
-from convs2s.models.build import build_network
+from convs2s.files.tensors import load_tensors, save_tensors
 from convs2s.training.identity import digest_of
-from tests.support import tiny
+from tests.conftest import Terminal
 from tests.support.limits import without_locks
+from tests.support.refusals import says
 
 IDENTITY: dict[str, object] = {"seed": 1, "recipe": {"clip": 0.1}}
 MINE = digest_of(IDENTITY)
@@ -24,38 +24,24 @@ Command = Callable[..., str]
 
 
 @pytest.fixture
-def remove(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Command:
-    def remove(*options: str) -> str:
-        main(["remove-states", str(tmp_path), *options])
-        return capsys.readouterr().out
-
-    return remove
+def remove(tmp_path: Path, run: Terminal) -> Command:
+    return partial(run, "remove-states", tmp_path)
 
 
-def write_model(path: Path, identity: dict[str, object]) -> None:
+def write_model(path: Path, like: Path, identity: dict[str, object]) -> None:
     """Write a model file that was trained as an identity says."""
-    architecture = tiny.settings().architecture
-    description = ModelDescription(
-        task="tiny",
-        languages={"source": "en", "target": "fr"},
-        preparation="none",
-        architecture=architecture,
-        source_types=["a"],
-        target_types=["b"],
-        bpe_codes=None,
-        training={"identity": identity},
-    )
-    save_model(path, build_network(architecture, 4, 4).state_dict(), description)
+    weights, fields = load_tensors(like)
+    save_tensors(path, weights, fields | {"training": {"identity": identity}})
 
 
 @pytest.fixture(autouse=True)
-def finished(tmp_path: Path) -> Path:
+def finished(tmp_path: Path, model: Path) -> Path:
     """A finished run beside states of another recipe, and one that was stopped."""
     for place in (f"seed1/state/{MINE}", "seed1/state/another", f"seed2/state/{MINE}"):
         folder = tmp_path / "task/models/small" / place
         folder.mkdir(parents=True)
         (folder / "last.safetensors").write_bytes(bytes(1_500_000))
-    write_model(tmp_path / RUN / "model.safetensors", IDENTITY)
+    write_model(tmp_path / RUN / "model.safetensors", model, IDENTITY)
     record = {"manifest": {"identity": IDENTITY}}
     (tmp_path / RUN / "training.json").write_text(json.dumps(record))
     return tmp_path / RUN
@@ -68,15 +54,13 @@ def states(results: Path) -> list[str]:
 def test_the_states_of_the_finished_model_alone_are_listed_and_then_removed(
     remove: Command, tmp_path: Path, finished: Path
 ) -> None:
-    said = remove().splitlines()
-    assert said[0] == f"      1.5 MB  {finished}/state/{MINE}"
-    assert "1.5 MB  of 1 trainings" in said[1]
+    said = remove()
+    says(said, f"      1.5 MB  {finished}/state/{MINE}\n", "1.5 MB  of 1 trainings")
     assert states(tmp_path) == ALL
     assert "1 trainings that have ended: removed" in remove("--yes")
     assert states(tmp_path) == sorted([MINE, "another"])
     assert (tmp_path / "task/models/small/seed2/state" / MINE).is_dir()
     assert (finished / "model.safetensors").is_file()
-    assert "0 trainings" in remove("--yes")
 
 
 def test_results_on_another_disk_are_found_through_a_link(
@@ -89,24 +73,12 @@ def test_results_on_another_disk_are_found_through_a_link(
     assert MINE in remove()
 
 
-def test_what_a_kill_leaves_of_a_state_is_none(
-    remove: Command, finished: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def kill(_: Path) -> None:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(shutil, "rmtree", kill)
-    with pytest.raises(SystemExit, match="130"):
-        remove("--yes")
-    assert not (finished / "state" / MINE / "last.safetensors").exists()
-
-
 def test_beside_the_model_of_another_training_a_state_stays(
-    remove: Command, tmp_path: Path, finished: Path
+    remove: Command, tmp_path: Path, finished: Path, model: Path
 ) -> None:
     """The disk may have been full when the new one was to be written, or it was killed there."""
-    write_model(finished / "model.safetensors", {"seed": 2})
-    write_model(finished / "start.safetensors", {"seed": 3})
+    write_model(finished / "model.safetensors", model, {"seed": 2})
+    write_model(finished / "start.safetensors", model, {"seed": 3})
     assert "0 trainings" in remove("--yes")
     assert states(tmp_path) == ALL
 

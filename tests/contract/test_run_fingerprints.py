@@ -2,19 +2,40 @@
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
+import yaml
 
-from convs2s.config.load import load
+from convs2s.config.load import load, merged
 from convs2s.config.settings import Settings
 from convs2s.demo.corpus import CORPUS_SHA256
 from convs2s.paper import run_inputs
 from convs2s.paper.cells import cells
-from convs2s.paper.ledger import RunNames, fingerprint_of
+from convs2s.paper.ledger import RunNames
 
-MODEL, TASK = "wmt16_en_ro", "wmt16_en_ro"
-PENALTY = {"length_penalty": {"tuned_on": "valid"}}
+CHANGES = """
+models: {wmt16_en_ro: {training: {clip: 0.2}}}
+models: {wmt16_en_ro: {architecture: {dropout: 0.3}}}
+models: {wmt16_en_ro: {training: {start: {from: a.safetensors, as: initialise}}}}
+decodings: {beam5: {beam: 4}}
+decodings: {beam5: {length_penalty: {tuned_on: valid}}}
+tasks: {wmt16_en_ro: {clean: {maximum: 60}}}
+tasks: {wmt16_en_ro: {clean: {tokens: null}}}
+tasks: {wmt16_en_ro: {vocabulary: {merges: 100}}}
+tasks: {wmt16_en_ro: {vocabulary_of: a.safetensors}}
+tasks: {wmt16_en_ro: {preparation: {truecase: false}}}
+"""
+"""Each changes the numbers of English-Romanian."""
+
+NO_CHANGES = """
+models:
+  wmt16_en_ro:
+    description: in other words
+    training: {threads: 7, checkpoint_minutes: 1.0}
+  lstm: {training: {clip: 0.2}}
+decodings: {greedy: {beam: 4}}
+tasks: {wmt16_en_ro: {description: in other words, paper_pairs: 1}}
+"""
 
 
 def fingerprints(settings: Settings, row: int = 2, table: str = "table1") -> set[str]:
@@ -29,8 +50,15 @@ def fingerprints(settings: Settings, row: int = 2, table: str = "table1") -> set
     return found
 
 
-def changed(root: Path, kind: str, name: str, **values: Any) -> Settings:
-    return load(root, {"scale": "paper", "overrides": {kind: {name: values}}})
+def changed(settings: Settings, overrides: str) -> Settings:
+    """The configuration as these overrides would change it, of sections that nothing extends."""
+    for kind, named in yaml.safe_load(overrides).items():
+        for name, values in named.items():
+            sections = getattr(settings, kind)
+            stated = sections[name].model_dump(by_alias=True)
+            section = type(sections[name]).model_validate(merged(stated, values))
+            settings = replace(settings, **{kind: {**sections, name: section}})
+    return settings
 
 
 @pytest.mark.parametrize("scale", ["paper", "multi30k", "multi30k_trained", "demo"])
@@ -46,82 +74,51 @@ def test_each_run_has_a_fingerprint_of_its_own(root: Path, scale: str) -> None:
     assert len(pairs) == len(prints) == len(files) > 50
 
 
-@pytest.mark.parametrize(
-    ("kind", "name", "values"),
-    [
-        ("models", MODEL, {"training": {"clip": 0.2}}),
-        ("models", MODEL, {"architecture": {"dropout": 0.3}}),
-        (
-            "models",
-            MODEL,
-            {"training": {"start": {"from": "a.safetensors", "as": "initialise"}}},
-        ),
-        ("decodings", "beam5", {"beam": 4}),
-        ("decodings", "beam5", PENALTY),
-        ("tasks", TASK, {"clean": {"maximum": 60}}),
-        ("tasks", TASK, {"clean": {"tokens": None}}),
-        ("tasks", TASK, {"vocabulary": {"merges": 100}}),
-        ("tasks", TASK, {"vocabulary_of": "a.safetensors"}),
-        ("tasks", TASK, {"preparation": {"truecase": False}}),
-    ],
-)
+@pytest.mark.parametrize("change", CHANGES.strip().splitlines())
 def test_what_changes_a_number_changes_the_fingerprint(
-    root: Path, paper: Settings, kind: str, name: str, values: dict[str, Any]
+    paper: Settings, change: str
 ) -> None:
-    after = fingerprints(changed(root, kind, name, **values))
+    after = fingerprints(changed(paper, change))
     assert len(after) == 3
     assert not after & fingerprints(paper)
 
 
-@pytest.mark.parametrize(
-    ("kind", "name", "values"),
-    [
-        ("models", MODEL, {"description": "in other words"}),
-        ("models", MODEL, {"training": {"threads": 7, "checkpoint_minutes": 1.0}}),
-        ("models", "lstm", {"training": {"clip": 0.2}}),
-        ("decodings", "greedy", {"beam": 4}),
-        ("tasks", TASK, {"description": "in other words", "paper_pairs": 1}),
-    ],
-)
-def test_what_changes_no_number_leaves_it(
-    root: Path, paper: Settings, kind: str, name: str, values: dict[str, Any]
-) -> None:
-    after = changed(root, kind, name, **values)
-    assert fingerprints(after) == fingerprints(paper)
+def test_what_changes_no_number_leaves_it(paper: Settings) -> None:
+    assert fingerprints(changed(paper, NO_CHANGES)) == fingerprints(paper)
 
 
 def test_options_count_where_they_change_a_number(root: Path, paper: Settings) -> None:
-    machine = load(root, {"cores": 3, "device": "cpu", "scatter_above": 0})
-    assert fingerprints(machine) == fingerprints(paper)
-    rouge = load(root, {"rouge_exceptions": "wordnet.db"})
+    options = {"cores": 3, "device": "cpu", "scatter_above": 0}
+    other = load(root, {**options, "rouge_exceptions": "wordnet.db"})
+    assert fingerprints(other) == fingerprints(paper)
     before = fingerprints(paper, 3, "table6")
     assert len(before) == 3
-    assert not fingerprints(rouge, 3, "table6") & before
+    assert not fingerprints(other, 3, "table6") & before
     # The perplexity of a training is of no decoding.
-    beam = changed(root, "decodings", "beam5", beam=4)
     table4 = fingerprints(paper, 0, "table4")
+    beam = changed(paper, "decodings: {beam5: {beam: 4}}")
     assert len(table4 & fingerprints(beam, 0, "table4")) == len(table4) / 2
 
 
-@pytest.mark.parametrize(
-    ("task", "decoding", "is_read"),
-    [
+def test_the_aligner_counts_where_unknown_words_are_replaced_by_its_links(
+    demo: Settings,
+) -> None:
+    eflomal = "{alignment: {aligner: eflomal}}"
+    other = changed(
+        demo, f"tasks: {{demo_en_fr: {eflomal}, demo_en_fr_word: {eflomal}}}"
+    )
+    for task, decoding, is_read in (
         ("demo_en_fr_word", "beam5", True),
         ("demo_en_fr_word", "lstm_beam12", False),
         ("demo_en_fr_word", None, False),
         ("demo_en_fr", "beam5", False),
-    ],
-)
-def test_the_aligner_counts_where_unknown_words_are_replaced_by_its_links(
-    root: Path, task: str, decoding: str | None, is_read: bool
-) -> None:
-    run = RunNames(task, "demo", "seed1", "test", decoding)
-    found = set()
-    for aligner in ("fast_align", "eflomal"):
-        stated = {"tasks": {"demo_en_fr": {"alignment": {"aligner": aligner}}}}
-        settings = load(root, {"scale": "demo", "overrides": stated})
-        found.add(fingerprint_of(run_inputs.RunInputs(settings).of("bleu.json", run)))
-    assert (len(found) == 2) == is_read
+    ):
+        run = RunNames(task, "demo", "seed1", "test", decoding)
+        before, after = (
+            run_inputs.RunInputs(settings).of("bleu.json", run)
+            for settings in (demo, other)
+        )
+        assert (before != after) == is_read
 
 
 @pytest.mark.parametrize(

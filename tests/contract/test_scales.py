@@ -1,44 +1,43 @@
 """What stands in for the paper's tasks, models, test sets and runs."""
 
-from collections.abc import Callable
+import json
+import re
 from pathlib import Path
 
 import pytest
 import yaml
 
-from convs2s.config.decoding import DecodingSettings, TunedLengthPenalty
 from convs2s.config.load import load
-from convs2s.config.paper import Row, Table
+from convs2s.config.paper import Table
 from convs2s.config.scale import Scale
 from convs2s.config.settings import Settings
 from convs2s.config.task import Headline
 from convs2s.paper.evidence import evidence
 from tests.support.refusals import rows
 
-SCALES = ["paper", "demo", "multi30k", "multi30k_trained", "mirror"]
+
+def scale(stated: str = "{}") -> Scale:
+    names = yaml.safe_load("{description: '', results_dir: r, downloads_dir: d}")
+    return Scale.model_validate(names | yaml.safe_load(stated))
 
 
-def scale(**stated: object) -> Scale:
-    names = {"description": "", "results_dir": "r", "downloads_dir": "d"}
-    return Scale.model_validate(names | stated)
+LISTED = """
+stand_in: small
+tasks: {a: b}
+models: {a: b}
+tests: {a: b}
+phrases: {a: b}
+"""
 
 
-@pytest.mark.parametrize(
-    ("key", "ask", "unlisted"),
-    [
-        ("tasks", Scale.task_for, None),
-        ("models", Scale.model_for, None),
-        ("tests", Scale.testset_for, "x"),
-        ("phrases", Scale.phrases_for, "x"),
-    ],
-)
-def test_what_is_listed_stands_in(
-    key: str, ask: Callable[[Scale, str], str | None], unlisted: str | None
-) -> None:
+def test_what_is_listed_stands_in() -> None:
     """On other data, no row runs on a task or with a model that is not listed."""
-    data = scale(stand_in="small", **{key: {"a": "b"}})
-    assert (ask(data, "a"), ask(data, "x")) == ("b", unlisted)
-    assert ask(scale(), "x") == "x"
+    data = scale(LISTED)
+    for name, only_listed in (("a", "b"), ("x", None)):
+        assert data.task_for(name) == data.model_for(name) == only_listed
+    for name, found in (("a", "b"), ("x", "x")):
+        assert data.testset_for(name) == data.phrases_for(name) == found
+    assert scale().task_for("x") == scale().model_for("x") == "x"
 
 
 RUNS = """
@@ -56,21 +55,28 @@ RUNS = """
 
 @pytest.mark.parametrize(("stated", "names", "runs"), rows(RUNS))
 def test_runs_are_no_more_than_the_seeds(stated: str, names: str, runs: str) -> None:
-    found = scale(**yaml.safe_load(stated)).runs_for(names.split(), "t")
+    found = scale(stated).runs_for(names.split(), "t")
     assert found == runs.split()
 
 
+ROWS = """
+title: T
+rows:
+  - {system: s, kind: ours, model: m}
+  - {system: s, kind: ours, task: t}
+  - {system: s, kind: ours, model: n, task: u}
+  - {system: s, kind: ours}
+  - {system: s, kind: cited}
+"""
+LEFT_OUT = "left_out: [{models: [m], because: time}, {tasks: [t], because: text}]"
+
+
 def test_rows_are_left_out_by_model_and_by_task() -> None:
-    left_out = [
-        {"models": ["m"], "because": "time"},
-        {"tasks": ["t"], "because": "text"},
-    ]
-    own = [{"model": "m"}, {"task": "t"}, {"model": "n", "task": "u"}, {}]
-    ours = [Row.model_validate({"system": "s", "kind": "ours", **one}) for one in own]
-    table = Table(title="T", rows=(*ours, Row(system="s", kind="cited")))
-    data = scale(left_out=left_out)
+    table = Table.model_validate(yaml.safe_load(ROWS))
+    data = scale(LEFT_OUT)
     assert data.shown_rows(table) == [2, 3, 4]
-    assert [data.why_left_out(row) for row in ours[:3]] == ["time", "text", None]
+    reasons = [data.why_left_out(row) for row in table.rows[:3]]
+    assert reasons == ["time", "text", None]
     assert scale().shown_rows(table) == [0, 1, 2, 3, 4]
 
 
@@ -88,77 +94,84 @@ def test_tables_that_a_scale_leaves_out_may_be_named(copy: Path) -> None:
         assert evidence(loaded, cell, {}).missing == "left out at this scale"
 
 
-@pytest.mark.parametrize("name", ["demo", "multi30k", "multi30k_trained"])
 def test_small_versions_differ_in_width_dropout_and_recipe_alone(
-    root: Path, name: str
+    root: Path, demo: Settings
 ) -> None:
-    loaded = load(root, {"scale": name})
-    shrink = loaded.scale.shrink
+    shrink = demo.scale.shrink
     assert shrink is not None
-    text = (root / f"config/scales/{name}.yaml").read_text("utf-8")
-    made = loaded.scale.models.keys() - yaml.safe_load(text)["models"].keys()
+    text = (root / "config/scales/demo.yaml").read_text("utf-8")
+    made = demo.scale.models.keys() - yaml.safe_load(text)["models"].keys()
     assert len(made) >= 20
+
+    def smaller(width: re.Match[str]) -> str:
+        return width[1] + str(int(width[2]) // shrink.divide_by)
+
     for paper in made:
-        small = loaded.models[f"{shrink.prefix}_{paper}"]
-        assert loaded.scale.models[paper] == f"{shrink.prefix}_{paper}"
-        expected = loaded.models[paper].architecture.model_dump()
-        for part in (expected, *expected["encoder"], *expected["decoder"]):
-            for key in {"embedding", "output_embedding", "width"} & part.keys():
-                part[key] //= shrink.divide_by
+        small = demo.models[f"{shrink.prefix}_{paper}"]
+        assert demo.scale.models[paper] == f"{shrink.prefix}_{paper}"
+        stated = demo.models[paper].architecture.model_dump_json()
+        widths = r'("(?:embedding|output_embedding|width)":)(\d+)'
+        expected = json.loads(re.sub(widths, smaller, stated))
         recipe = shrink.training
         if paper in shrink.keep_recipe:
             threads = {"threads": recipe.threads}
-            recipe = loaded.models[paper].training.model_copy(update=threads)
+            recipe = demo.models[paper].training.model_copy(update=threads)
         elif shrink.dropout is not None:
             expected["dropout"] = shrink.dropout
-        assert small.architecture.model_dump() == expected
+        assert json.loads(small.architecture.model_dump_json()) == expected
         assert small.training == recipe
 
 
 def test_a_small_version_follows_its_model_and_can_be_overridden(root: Path) -> None:
-    models = {
-        "ablation": {"architecture": {"positions": {"maximum": 400}}},
-        "demo_ablation": {"training": {"maximum_epochs": 3}},
-    }
-    loaded = load(root, {"scale": "demo", "overrides": {"models": models}})
+    models = """
+    ablation: {architecture: {positions: {maximum: 400}}}
+    demo_ablation: {training: {maximum_epochs: 3}}
+    """
+    overrides = {"models": yaml.safe_load(models)}
+    loaded = load(root, {"scale": "demo", "overrides": overrides})
     for name, epochs in (("demo_ablation", 3), ("demo_ablation_no_position", 0.9)):
         model = loaded.models[name]
         assert model.architecture.model_dump()["positions"]["maximum"] == 400
         assert model.training.maximum_epochs == epochs
 
 
+SMALL = """
+seeds: 2
+models: {m: n}
+tests: {full: test, other: test, third: absent}
+"""
+
+
 def test_headlines_have_the_seeds_and_test_sets_that_there_are(
-    settings: Settings,
+    demo: Settings,
 ) -> None:
-    tests = {"full": "test", "other": "test", "third": "absent"}
-    data = scale(seeds=2, tests=tests, models={"m": "n"})
-    for model, stand_in in (("m", "n"), ("x", "x")):
-        stated = Headline(
-            model=model, seeds=(1, 2, 3), tests=("full", "other", "third")
-        )
-        task = settings.tasks["demo_en_fr"].model_copy(update={"headline": stated})
-        expected = Headline(model=stand_in, seeds=(1, 2), tests=("test", "third"))
-        assert data.headline_of(task) == expected
+    data = scale(SMALL)
+    stated = Headline(model="m", seeds=(1, 2, 3), tests=("full", "other", "third"))
+    task = demo.tasks["demo_en_fr"].model_copy(update={"headline": stated})
+    expected = Headline(model="n", seeds=(1, 2), tests=("test", "third"))
+    assert data.headline_of(task) == expected
 
 
 def test_the_development_set_is_the_tasks_or_its_stand_in(settings: Settings) -> None:
-    tuned = DecodingSettings(length_penalty=TunedLengthPenalty(tuned_on="newstest2015"))
-    data = scale(tests={"newstest2015": "valid"})
+    tuned = settings.decodings["beam5_en_de"]
+    data = scale("tests: {newstest2015: valid}")
     demo = settings.tasks["demo_en_fr"]
     german = settings.tasks["wmt14_en_de"]
     assert data.development_set(german, tuned) == "newstest2015"
     assert data.development_set(demo, tuned) == "valid"
-    assert data.development_set(demo, DecodingSettings()) is None
+    assert data.development_set(demo, settings.decodings["beam5"]) is None
 
 
-def test_folders_are_of_one_scale_and_without_a_slash_at_their_end(root: Path) -> None:
-    scales = [load(root, {"scale": name}).scale for name in SCALES]
-    assert len({one.results_dir for one in scales}) == len(SCALES)
-    assert len({one.downloads_dir for one in scales}) == len(SCALES)
-    assert [one.stand_in is None for one in scales] == [True] + 4 * [False]
-    data = scale(results_dir="./mine//", downloads_dir="~/mine/downloads/")
+def test_folders_are_of_one_scale_and_without_a_slash_at_their_end(
+    root: Path,
+) -> None:
+    files = [path.read_text("utf-8") for path in root.glob("config/scales/*.yaml")]
+    for key in ("results_dir", "downloads_dir"):
+        folders = re.findall(rf"^{key}: (\S+)", "\n".join(files), re.MULTILINE)
+        assert len(set(folders)) == len(files)
+    data = scale("{results_dir: ./mine//, downloads_dir: ~/mine/downloads/}")
     assert data.results_dir == "mine"
     assert data.downloads_dir == f"{Path.home()}/mine/downloads"
     # Downloads follow the results if they are among them.
     assert data.downloads_below("c") == data.downloads_dir
-    assert scale(results_dir="a/", downloads_dir="a/b").downloads_below("c") == "c/b"
+    assert scale("{results_dir: a/, downloads_dir: a/b}").downloads_below("c") == "c/b"

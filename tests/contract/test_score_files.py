@@ -11,9 +11,9 @@ from convs2s.files.text import write_lines
 from convs2s.scoring.bleu import corpus_bleu, decode_statistics
 from convs2s.scoring.evaluation import BleuEvaluation, RougeEvaluation
 from convs2s.scoring.rouge import RougeOptions, rouge
-from convs2s.scoring.summary import mean_and_deviation
 from convs2s.scoring.translations import spread, write_examples
 from tests.contract.pages import fenced
+from tests.support.refusals import says
 from tests.support.score_files import (
     FURTHER,
     OUTPUTS,
@@ -38,20 +38,15 @@ def test_bleu_is_of_words_and_of_text_before_and_after_replacement(
         decoded(3, "l'avion <unk>.", "l&apos; avion <unk> ."),
     ]
     found = read(scored_bleu(tmp_path, "bleu", lines))
-    for part, suffix, measure in (
-        (found, "", "bleu_tokenized"),
-        (
-            found["before_replacement"],
-            "_before",
-            "bleu_tokenized_before_replacement",
-        ),
-    ):
+    parts = (("", found), ("_before", found["before_replacement"]))
+    for suffix, part in parts:
         words = [" ".join(line[f"words{suffix}"]) for line in lines]
         texts = [line[f"text{suffix}"] for line in lines]
         tokenized = corpus_bleu(words, [WORDS] * 3).score
         detokenized = corpus_bleu(texts, [TEXT] * 3, form="13a").score
         assert part["bleu"]["tokenized"]["score"] == tokenized
         assert part["bleu"]["detokenized"]["score"] == detokenized
+        measure = "bleu_tokenized" + suffix.replace("before", "before_replacement")
         encoded = found["sentences"][measure]
         assert bleu_of(decode_statistics(encoded, "file")) == tokenized
     assert found["unknown_words"] == {"total": 3, "dictionary": 1, "copied": 1}
@@ -69,34 +64,34 @@ def test_text_of_other_scripts_is_split_as_the_task_says_or_warned_of(
         assert score["score"] == pytest.approx(printed, abs=0.01)
         assert f"|tok:{tokenize}|" in score["signature"]
         warned = capsys.readouterr().err
-        assert warned.startswith("warning: BLEU sees 1 words") == (tokenize == "13a")
-        assert ("`bleu_tokenize`" in warned) == (tokenize == "13a")
+        assert ("warning: BLEU sees 1 words" in warned) == (tokenize == "13a")
     scored_rouge(tmp_path, "rouge", references=[[text] * 3])
     assert capsys.readouterr().err.startswith("warning: ROUGE counts words of a to z")
 
 
 def test_the_mean_over_runs_and_the_samples_deviation(tmp_path: Path) -> None:
-    mean = mean_and_deviation([1.0, 2.0, 6.0])
-    assert (mean.mean, mean.deviation) == pytest.approx((3.0, 7**0.5))
     good = decoded(1, TEXT, WORDS, unknown="là")
     runs = {
         ("test", "seed1"): scored_bleu(tmp_path, "1", [good]),
         ("test", "seed2"): scored_bleu(tmp_path, "2", [good | {"text": "l'avion."}]),
     }
     text, data = report(tmp_path, BleuEvaluation, runs, "a grammar")
-    assert text.startswith("STAND-IN DATA: a grammar\n\ntask")
-    assert "test: 1 lines; mean ± sample deviation of 2 runs (seed1, seed2)" in text
     found = data["tests"]["test"]
     scores = [run["chrf"]["score"] for run in found["runs"].values()]
-    summary = found["chrf"]
-    assert summary["mean"] == pytest.approx(statistics.mean(scores))
-    assert summary["deviation"] == pytest.approx(statistics.stdev(scores))
-    assert f"= {summary['mean']:.2f} ± {summary['deviation']:.2f} " in text
-    assert f" {summary['signature']}\n" in text
+    chrf = found["chrf"]
+    assert chrf["mean"] == pytest.approx(statistics.mean(scores))
+    assert chrf["deviation"] == pytest.approx(statistics.stdev(scores))
     first = found["runs"]["seed1"]
     before = first["before_replacement"]["bleu"]["tokenized"]["score"]
     after = first["bleu"]["tokenized"]["score"]
-    assert f"{before:.2f} -> {after:.2f} ({after - before:+.2f})" in text
+    says(
+        text,
+        "STAND-IN DATA: a grammar\n\ntask",
+        "test: 1 lines; mean ± sample deviation of 2 runs (seed1, seed2)",
+        f"= {chrf['mean']:.2f} ± {chrf['deviation']:.2f} ",
+        f" {chrf['signature']}\n",
+        f"{before:.2f} -> {after:.2f} ({after - before:+.2f})",
+    )
     del runs["test", "seed2"]
     alone, data = report(tmp_path, BleuEvaluation, runs)
     assert "one run (seed1)" in alone
@@ -112,8 +107,8 @@ def test_what_the_page_of_formats_reads_is_there(
 ) -> None:
     folder = tmp_path / "results/demo_en_fr"
     folder.mkdir(parents=True)
-    runs = {("test", "seed1"): scored_bleu(tmp_path, "bleu", [decoded(1, TEXT)])}
-    report(folder, BleuEvaluation, runs)
+    scored = scored_bleu(tmp_path, "bleu", [decoded(1, TEXT)])
+    report(folder, BleuEvaluation, {("test", "seed1"): scored})
     monkeypatch.chdir(tmp_path)
     (block,) = fenced(root / "docs/file_formats.md", "python")
     exec(block, {})
@@ -134,39 +129,29 @@ def test_rouge_is_of_outputs_lead_and_both_states(tmp_path: Path) -> None:
         scores = rouge(texts, REFERENCES, FURTHER, options=options)["rouge_1"]
         for measure, score in scores.items():
             written = part["rouge"]["rouge_1"][measure]
-            assert written["score"] == score.score
-            assert (written["low"], written["high"]) == (score.low, score.high)
-    scores = found["rouge"]["rouge_l"]["f1"]
+            found_ones = (written["score"], written["low"], written["high"])
+            assert found_ones == (score.score, score.low, score.high)
     words = "|refs:2|multi:sum|empty:skipped|bytes:40|stem:yes|exceptions:"
-    assert words in scores["signature"]
-    assert "exceptions:no" not in scores["signature"]
-    plain = read(scored_rouge(tmp_path, "b", references=[REFERENCES], stem=False))
-    signature = plain["rouge"]["rouge_l"]["f1"]["signature"]
-    assert "|multi:sum|bytes:all|stem:no|exceptions:no|mean:plain|bs:1000|" in signature
-
-
-def test_a_reference_that_an_item_has_not_counts_for_nothing(tmp_path: Path) -> None:
-    one = read(scored_rouge(tmp_path, "one", references=[REFERENCES]))
-    both = read(scored_rouge(tmp_path, "both", references=[REFERENCES, [""] * 3]))
-    assert one["length_ratio"] == both["length_ratio"] > 0
-    scores = [found["rouge"]["rouge_1"]["precision"]["score"] for found in (one, both)]
-    assert scores[0] == scores[1] > 0
+    signature = found["rouge"]["rouge_l"]["f1"]["signature"]
+    assert words in signature
+    assert "exceptions:no" not in signature
 
 
 def test_the_rouge_report_has_the_difference_from_the_lead(tmp_path: Path) -> None:
-    runs = {}
-    for name, outputs in (("seed1", OUTPUTS), ("seed2", ["a cat", "two", "rain"])):
-        path = scored_rouge(tmp_path, name, outputs, measure="recall")
-        runs["test", name] = path
+    others = ["a cat", "two", "rain"]
+    runs = {
+        ("test", "seed1"): scored_rouge(tmp_path, "1", measure="recall"),
+        ("test", "seed2"): scored_rouge(tmp_path, "2", others, measure="recall"),
+    }
     text, data = report(tmp_path, RougeEvaluation, runs)
     found = data["tests"]["test"]
     lead = found["lead"]["rouge"]["rouge_1"]["recall"]["score"]
     mean = found["rouge"]["rouge_1"]["recall"]["mean"]
-    assert found["difference"]["rouge_1"]["recall"] == pytest.approx(mean - lead)
+    difference = mean - lead
+    assert found["difference"]["rouge_1"]["recall"] == pytest.approx(difference)
     (line,) = re.findall("test ROUGE-1 recall .*", text)
-    assert f" {mean:.2f} ± " in line
-    assert f"lead (3 words) = {lead:.2f}" in line
-    assert f"difference = {mean - lead:+.2f}" in line
+    lead_is = f"lead (3 words) = {lead:.2f}"
+    says(line, f" {mean:.2f} ± ", lead_is, f"difference = {difference:+.2f}")
 
 
 def test_examples_are_spread_and_mark_replaced_words(tmp_path: Path) -> None:
@@ -181,6 +166,6 @@ def test_examples_are_spread_and_mark_replaced_words(tmp_path: Path) -> None:
     text = (tmp_path / "examples").read_text("utf-8")
     shown = re.findall(r"^  reference    (.*)$", text, re.MULTILINE)
     assert shown == ["11", "31", "51", "71", "91", "77"]
-    assert "  in words     le [<unk>] [77]\n" in text
-    assert "[77] is the dictionary's word for No1" in text
+    replaced = "[77] is the dictionary's word for No1"
+    says(text, "  in words     le [<unk>] [77]\n", replaced)
     assert spread(2, 5) == [0, 1]

@@ -12,8 +12,13 @@ from convs2s.decoding.parallel import StoppedError
 from convs2s.decoding.translate import Translation
 from convs2s.serving.batches import WORK_PER_SENTENCE, Batches
 from convs2s.serving.requests import BusyError, Sentence
+from tests.support.refusals import rows
 
 TOGETHER = 4
+
+
+def translation(text: str) -> Translation:
+    return Translation(1, text, [], [], text.upper(), [], "", [], [], 0, [], None, "")
 
 
 def run(
@@ -27,13 +32,15 @@ def run(
     stopped, and "#" until all is over.
     """
     calls: list[str] = []
+    threads: set[int] = set()
     over = Event()
 
     def translate(
         sentences: list[tuple[str, list[str]]], stopped: Event, beam: int
     ) -> list[Translation]:
-        texts = [text for text, _ in sentences]
-        calls.append("".join(texts))
+        texts = "".join(text for text, _ in sentences)
+        calls.append(texts)
+        threads.add(get_ident())
         if "!" in texts:
             raise ValueError("a fault")
         if "~" in texts:
@@ -41,12 +48,7 @@ def run(
             raise StoppedError
         if "#" in texts and not over.wait(10):
             calls.append("waited for")
-        return [
-            Translation(
-                1, one, [], [], one.upper(), [], "", [], [], 0, [], None, "fp32"
-            )
-            for one in texts
-        ]
+        return [translation(text) for text in texts]
 
     async def both() -> None:
         batches = Batches(translate, TOGETHER, most, lambda: clients)
@@ -59,79 +61,53 @@ def run(
 
     asyncio.run(both())
     over.set()
+    assert len(threads) == 1
     return calls
 
 
-async def ask(
-    batches: Batches,
-    texts: str,
-    beam: int = 5,
-    tokens: int = 3,
-) -> str:
+async def ask(batches: Batches, texts: str, beam: int = 5, tokens: int = 3) -> str:
     sentences = [Sentence(text, ["w"] * tokens, tokens * beam) for text in texts]
     found = await batches.translate(sentences, {"beam": beam})
     return "".join(one.text for one in found)
 
 
-@pytest.mark.parametrize(
-    ("requests", "calls"),
-    [
-        ([("a", 5), ("b", 5), ("c", 5), ("d", 5), ("e", 5)], ["abcd", "e"]),
-        ([("a", 5), ("b", 6), ("c", 5)], ["ac", "b"]),  # another search
-        ([("a", 5), ("bcde", 5), ("fghij", 5)], ["abcd", "efgh", "ij"]),
-        # A large request does not hold up the small ones that come after it.
-        ([("abcdefgh", 5), ("x", 5), ("y", 5)], ["xyab", "cdef", "gh"]),
-        ([("abcdef", 5), ("x", 1), ("yz", 2)], ["x", "yz", "abcd", "ef"]),
-        ([("a", 5), ("!", 5), ("b", 5)], ["a!b", "a", "!", "b"]),  # fails alone
-    ],
-)
+# Requests, each with its beam, and what of them is translated together.
+REQUESTS = """
+a5 b5 c5 d5 e5 => abcd e
+a5 b6 c5 => ac b
+a5 bcde5 fghij5 => abcd efgh ij
+abcdefgh5 x5 y5 => xyab cdef gh
+abcdef5 x1 yz2 => x yz abcd ef
+a5 !5 b5 => a!b a ! b
+"""
+
+
+@pytest.mark.parametrize(("requests", "calls"), rows(REQUESTS))
 def test_what_is_asked_together_is_translated_together(
-    requests: list[tuple[str, int]], calls: list[str]
+    requests: str, calls: str
 ) -> None:
+    """Of one search. A large request does not hold up small ones, and a fault fails alone."""
+
     async def work(batches: Batches) -> None:
-        asked = [ask(batches, *request) for request in requests]
+        stated = requests.split()
+        asked = [ask(batches, one[:-1], beam=int(one[-1])) for one in stated]
         answers = await asyncio.gather(*asked, return_exceptions=True)
-        for (texts, _), answer in zip(requests, answers, strict=True):
-            if texts == "!":
+        for one, answer in zip(stated, answers, strict=True):
+            if one == "!5":
                 assert isinstance(answer, ValueError)
             else:
-                assert answer == texts.upper()
+                assert answer == one[:-1].upper()
 
-    assert run(work) == calls
+    assert run(work) == calls.split()
 
 
 def test_one_thread_translates_all_batches() -> None:
-    threads: list[int] = []
+    """A pool of several would start others for so many."""
 
-    def translate(sentences: list[Any], _: Event, beam: int) -> list[Any]:
-        threads.append(get_ident())
-        # Some work, in which a pool of several threads would start the others.
-        sum(range(40_000 * beam))
-        return list(sentences)
-
-    async def work() -> None:
-        batches = Batches(translate, 1, 1000, clients=lambda: 300)
-        running = asyncio.create_task(batches.run())
-        one = [Sentence("a", ["a"], 5)]
-        await asyncio.gather(*(batches.translate(one, {"beam": 5}) for _ in range(300)))
-        running.cancel()
-
-    asyncio.run(work())
-    assert len(threads) == 300
-    assert len(set(threads)) == 1
-    assert get_ident() not in threads
-
-
-def test_more_than_may_wait_is_refused_at_once() -> None:
     async def work(batches: Batches) -> None:
-        waiting = [asyncio.create_task(ask(batches, "abc")) for _ in range(2)]
-        await asyncio.sleep(0)
-        with pytest.raises(BusyError, match="6 sentences wait, at most 8 may"):
-            await ask(batches, "abc")
-        assert batches.waiting == 6
-        await asyncio.gather(*waiting)
+        assert await ask(batches, "a" * 400) == "A" * 400
 
-    assert run(work, most=8) == ["abca", "bc"]
+    assert run(work, most=400) == ["aaaa"] * 100
 
 
 def test_of_too_many_the_largest_is_refused() -> None:
