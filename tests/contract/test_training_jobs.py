@@ -14,6 +14,7 @@ import time
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 import yaml
@@ -58,18 +59,19 @@ none => 30 => 27 => the end of the job is near
 """
 
 
-@pytest.mark.parametrize(("limit", "end", "stops", "reason"), rows(MINUTES))
 def test_it_stops_before_its_limit_or_the_end_that_slurm_states(
-    monkeypatch: pytest.MonkeyPatch, limit: str, end: str, stops: str, reason: str
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    interruption = Interruption(
-        None if limit == "none" else float(limit),
-        end=None if end == "unknown" else time.time() + 60 * float(end),
-    )
-    assert interruption.seconds_left() == pytest.approx(60 * float(stops), abs=1)
-    assert interruption.reason() is None
-    monkeypatch.setattr(time, "monotonic", lambda: math.inf)
-    assert interruption.reason() == reason
+    for limit, end, stops, reason in rows(MINUTES):
+        interruption = Interruption(
+            None if limit == "none" else float(limit),
+            end=None if end == "unknown" else time.time() + 60 * float(end),
+        )
+        assert interruption.seconds_left() == pytest.approx(60 * float(stops), abs=1)
+        assert interruption.reason() is None
+        with monkeypatch.context() as patch:
+            patch.setattr(time, "monotonic", lambda: math.inf)
+            assert interruption.reason() == reason
 
 
 def test_slurm_says_when_a_job_ends(environment: dict[str, str]) -> None:
@@ -270,37 +272,29 @@ FAILURES = """
 """
 
 
-@pytest.mark.parametrize(("codes", "spoken", "message"), rows(FAILURES))
 def test_the_last_line_names_the_worker_by_which_the_others_ended(
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    codes: str,
-    spoken: str,
-    message: str,
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for worker, words in yaml.safe_load(spoken).items():
-        pulse = asdict(Pulse(worker=worker, words=words))
-        (tmp_path / f"{worker}").write_text(json.dumps(pulse) + "\n")
-    failures = {}
-    for worker, code in yaml.safe_load(codes).items():
-        # Eight workers are on each machine.
-        failures[worker] = ProcessFailure(worker % 8, 100 + worker, code, "")
-
-    def fail(_: object) -> None:
-        raise ChildFailedError("convs2s", failures)
-
-    monkeypatch.setattr(run, "run", fail)
-    options = launch.torchrun_options(1, 8, tmp_path)
-    says(refusal(launch.torchrun, options, ["train"], tmp_path), message)
+    for codes, spoken, message in rows(FAILURES):
+        for path in tmp_path.iterdir():
+            path.unlink()
+        for worker, words in yaml.safe_load(spoken).items():
+            pulse = asdict(Pulse(worker=worker, words=words))
+            (tmp_path / f"{worker}").write_text(json.dumps(pulse) + "\n")
+        failures = {}
+        for worker, code in yaml.safe_load(codes).items():
+            # Eight workers are on each machine.
+            failures[worker] = ProcessFailure(worker % 8, 100 + worker, code, "")
+        fail = Mock(side_effect=ChildFailedError("convs2s", failures))
+        monkeypatch.setattr(run, "run", fail)
+        options = launch.torchrun_options(1, 8, tmp_path)
+        says(refusal(launch.torchrun, options, ["train"], tmp_path), message)
 
 
 def test_nodes_that_do_not_find_each_other(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def fail(_: object) -> None:
-        raise RendezvousTimeoutError
-
-    monkeypatch.setattr(run, "run", fail)
+    monkeypatch.setattr(run, "run", Mock(side_effect=RendezvousTimeoutError))
     options = launch.torchrun_options(2, 4, "first:29")
     said = refusal(launch.torchrun, options, ["train"], tmp_path)
     says(said, "the nodes did not find each other in time", "docs/cluster.md")
@@ -309,14 +303,10 @@ def test_nodes_that_do_not_find_each_other(
 def test_a_worker_compiles_with_its_own_cores(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    name = "TORCHINDUCTOR_COMPILE_THREADS"
-    monkeypatch.delenv(name, raising=False)
-    job = tiny.job(tmp_path, tmp_path / "model.safetensors")
-    refusal(train, job)  # there are no data to train on
-    assert os.environ[name] == "1"
-    os.environ[name] = "7"
-    refusal(train, job)
-    assert os.environ[name] == "7"
+    monkeypatch.delenv("TORCHINDUCTOR_COMPILE_THREADS", raising=False)
+    # There are no data to train on.
+    refusal(train, tiny.job(tmp_path, tmp_path / "model.safetensors"))
+    assert os.environ["TORCHINDUCTOR_COMPILE_THREADS"] == "1"
 
 
 def test_of_a_whole_nodes_gpus_as_many_are_used_as_were_asked_for(

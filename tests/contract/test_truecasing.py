@@ -1,19 +1,15 @@
-"""Truecasing: what is learned of a text, what changes of a line, and models that read such text."""
+"""Truecasing: what is learned of a text, what changes of a line, and models that read such text.
+
+``reference/test_text_truecase.py`` has the words that Moses' scripts change.
+"""
 
 from pathlib import Path
-
-import pytest
 
 from convs2s.config.decoding import DecodingSettings
 from convs2s.decoding.translate import LineTranslator
 from convs2s.files.text import read_lines, write_lines
 from convs2s.model_file import load_model, save_model
-from convs2s.text.truecase import (
-    Truecaser,
-    learn_truecaser,
-    read_truecaser,
-    truecase_file,
-)
+from convs2s.text.truecase import learn_truecaser, truecase_file
 
 
 def test_what_starts_a_sentence_has_no_case_of_its_own(tmp_path: Path) -> None:
@@ -27,20 +23,6 @@ def test_what_starts_a_sentence_has_no_case_of_its_own(tmp_path: Path) -> None:
     out = tmp_path / "out"
     truecase_file(text=tmp_path / "text", truecaser=table, output=out)
     assert list(read_lines(out)) == ["rot ist es . Gelb auch ? Blau", *lines[1:]]
-    assert Truecaser(read_truecaser(table))("ROT . ROT") == "rot . rot"
-
-
-@pytest.mark.parametrize(
-    ("line", "changed"),
-    [
-        ("Das Haus sah Das . Das Tor : Das", "das Haus sah Das . das Tor : das"),
-        ("&quot; Das Haus", "&quot; das Haus"),
-        # A case that nobody has seen is the most frequent one's wherever it stands.
-        ("sah DAS HAUS", "sah das Haus"),
-    ],
-)
-def test_the_first_words_of_sentences_alone_change(line: str, changed: str) -> None:
-    assert Truecaser(["das", "Das", "Haus"])(line) == changed
 
 
 def test_a_model_reads_truecased_words_and_writes_capitals(
@@ -60,5 +42,5 @@ def test_a_model_reads_truecased_words_and_writes_capitals(
     (expected,) = plain.translate(["w1 w3 W2"])
     assert lower.tokens == expected.tokens
     assert expected.text.startswith("w")
-    assert lower.text == upper.text == expected.text[0].upper() + expected.text[1:]
+    assert lower.text == upper.text == expected.text.replace("w", "W", 1)
     assert lower.words == [expected.words[0].capitalize(), *expected.words[1:]]

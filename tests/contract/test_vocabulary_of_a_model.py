@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from convs2s.data.vocabulary import read_counts, write_counts
+from convs2s.data.vocabulary import read_counts
 from convs2s.interop.taken_vocabulary import take_codes, take_vocabulary
 from convs2s.model_file import load_model, save_model
 from convs2s.text.bpe import read_codes
@@ -22,7 +22,7 @@ def imported(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def words(tmp_path: Path) -> Path:
     table = tmp_path / "words.tsv"
-    write_counts(table, [("the", 3), ("thethe", 2), ("w3", 7)])
+    table.write_text("type\tcount\nthe\t3\nthethe\t2\nw3\t7\n")
     return table
 
 
@@ -49,13 +49,14 @@ def test_a_model_of_words_gives_a_word_task_its_words(
 ) -> None:
     says(refusal(take_codes, model=model, output=words), "whole words", "no BPE codes")
     output = tmp_path / "en.tsv"
-    take = partial(take_vocabulary, model=model, words=words, output=output)
-    take(vocabulary="word", side="source")
+    take = partial(
+        take_vocabulary, model=model, words=words, side="source", output=output
+    )
+    take(vocabulary="word")
     counts = dict(read_counts(output))
     assert counts["w3"] == 7
     assert "the" not in counts
-    said = refusal(take, vocabulary="bpe", side="source")
-    says(said, "is of the kind word: write `kind: word`")
+    says(refusal(take, vocabulary="bpe"), "is of the kind word: write `kind: word`")
 
 
 def test_what_a_model_file_does_not_hold_is_refused(
@@ -63,15 +64,14 @@ def test_what_a_model_file_does_not_hold_is_refused(
 ) -> None:
     network, description = load_model(imported)
     changed = tmp_path / "changed"
-    output = tmp_path / "output"
-    codes = partial(take_codes, model=changed, output=output)
+    codes = partial(take_codes, model=changed, output=tmp_path / "output")
     types = partial(
         take_vocabulary,
         model=changed,
         words=words,
         vocabulary="bpe",
         side="source",
-        output=output,
+        output=tmp_path / "output",
     )
     others = [f"other{number}" for number in range(len(description.target_types))]
     for field, value, take, said in (

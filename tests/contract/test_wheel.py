@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from convs2s import __version__
+from convs2s.api.translator import Translator
 from convs2s.cli.main import EXTRAS
 from tests.support.bare_python import (
     bare_python,
@@ -22,6 +23,7 @@ from tests.support.bare_python import (
     without_pythonpath,
 )
 from tests.support.checkout import check_out
+from tests.support.refusals import rows
 from tests.support.served import ModelServer
 
 URL = "https://example.org/owner/convs2s"
@@ -119,27 +121,29 @@ def test_the_wheel_says_whose_it_is_and_its_links_have_addresses(
     assert [link for link in read if not link.startswith(("https://", "#"))] == []
 
 
+def typed(python: Path, folder: Path, *asked: str, text: str = "") -> str:
+    """Run the command that this Python has, in a folder; return what it prints."""
+    command = str(python.with_name("convs2s"))
+    done = run_bare(python, command, *asked, folder=folder, text=text)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
 def check_commands(python: Path, model: Path, folder: Path) -> None:
     """Translate, show attention, score and print a card with the packages of this Python alone."""
-    (folder / "model.safetensors").write_bytes(model.read_bytes())
+    shutil.copy(model, folder / "model.safetensors")
     text = "w1 w2\n\nw3\n"
     (folder / "reference.txt").write_text(text)
-
-    def typed(*asked: str) -> str:
-        command = str(python.with_name("convs2s"))
-        done = run_bare(python, command, *asked, folder=folder, text=text)
-        assert done.returncode == 0, done.stderr
-        return done.stdout
-
     asked = ["translate", "model.safetensors", "--threads=1", "--minimum-length=3"]
-    here = [sys.executable, "-m", "convs2s", *asked]
-    expected = subprocess.check_output(here, cwd=folder, input=text, text=True)
-    assert expected.split()
-    assert typed(*asked) == expected
-    page = typed("attention", "model.safetensors", "w1 w2")
+    translator = Translator.load(model, device="cpu")
+    expected = translator.translate(text.splitlines(), minimum_length=3)
+    found = typed(python, folder, *asked, text=text).splitlines()
+    assert found == [one.text for one in expected]
+    page = typed(python, folder, "attention", "model.safetensors", "w1 w2")
     assert page.startswith("<!DOCTYPE html>")
-    assert typed("score", "bleu", "--reference", "reference.txt").startswith("BLEU = ")
-    assert "- seed: 1\n" in typed("card", "model.safetensors")
+    score = ("score", "bleu", "--reference", "reference.txt")
+    assert typed(python, folder, *score, text=text).startswith("BLEU = ")
+    assert "- seed: 1\n" in typed(python, folder, "card", "model.safetensors")
 
 
 def test_a_model_file_and_the_wheel_translate(
@@ -177,29 +181,22 @@ def test_installed_from_the_index_it_is_small_and_serves(
     assert (answer.status, server.returncode) == (200, 0)
 
 
-@pytest.mark.parametrize(
-    ("asked", "module", "extra"),
-    [
-        ("results ledger.jsonl --scale multi30k --output page.md", "pandas", "report"),
-        ("status .", "fsspec", "train"),
-        ("score-pairs m --source s --target t", "torch", "train"),
-        ("get wmt14_en_fr", "torch", "train"),
-        (
-            "translate-document m --input page.md --output out",
-            "markdown_it",
-            "documents",
-        ),
-    ],
-)
-def test_a_command_names_the_extra_that_it_lacks(
-    python: Path, tmp_path: Path, asked: str, module: str, extra: str
-) -> None:
+LACKING = """
+results ledger.jsonl --scale multi30k --output page.md => pandas => report
+status . => fsspec => train
+score-pairs m --source s --target t => torch => train
+translate-document m --input page.md --output out => markdown_it => documents
+"""
+
+
+def test_a_command_names_the_extra_that_it_lacks(python: Path, tmp_path: Path) -> None:
     command = str(python.with_name("convs2s"))
     (tmp_path / "page.md").touch()
-    done = run_bare(python, command, *asked.split(), folder=tmp_path)
-    assert done.returncode == 1
-    assert done.stderr.startswith(f"convs2s: error: {module} is not installed: ")
-    assert f"pip install 'convs2s[{extra}]'" in done.stderr
+    for asked, module, extra in rows(LACKING):
+        done = run_bare(python, command, *asked.split(), folder=tmp_path)
+        assert done.returncode == 1
+        assert done.stderr.startswith(f"convs2s: error: {module} is not installed: ")
+        assert f"pip install 'convs2s[{extra}]'" in done.stderr
 
 
 def test_extras_bring_the_modules_that_commands_name(stated: Message) -> None:
@@ -211,10 +208,7 @@ def test_extras_bring_the_modules_that_commands_name(stated: Message) -> None:
 
 
 def test_the_wheel_has_the_data_of_the_package(python: Path, tmp_path: Path) -> None:
-    mirror = run_bare(
-        python, str(python.with_name("convs2s")), "mirror", "m", folder=tmp_path
-    )
-    assert mirror.returncode == 0, mirror.stderr
+    typed(python, tmp_path, "mirror", "m")
     assert (tmp_path / "m/SHA256SUMS").read_text("utf-8").count("\n") > 40
     demo = run_bare(python, "-c", DEMO, folder=tmp_path)
     assert demo.returncode == 0, demo.stderr
