@@ -33,18 +33,13 @@ def romanian(paper: Settings) -> Cell:
 
 
 @pytest.mark.parametrize("scale", ["paper", "multi30k", "multi30k_trained", "demo"])
-def test_a_model_file_stands_for_one_model_and_an_ensemble_for_one_of_its_table(
-    root: Path, scale: str
-) -> None:
+def test_a_model_file_stands_for_one_model(root: Path, scale: str) -> None:
     """Not so in tables whose rows show models that other tables train."""
     settings = load(root, {"scale": scale})
     stands_for: dict[object, set[object]] = {}
     for name in settings.paper.keys() - {"further_rows", "lstm_text", "trainings"}:
         for cell in cells(settings, name):
             row = settings.paper[name].rows[cell.address.row]
-            ensemble = row.runs if row.runs[0].startswith("ensemble") else ()
-            alike = (name, cell.task, cell.model, cell.runs)
-            stands_for.setdefault(alike, set()).add(ensemble)
             for run in cell.runs:
                 for file in Layout("r", "d").task(cell.task).models(cell.model, run):
                     stands_for.setdefault(file, set()).add((row.task, row.model))
@@ -222,41 +217,36 @@ def test_a_failed_run_says_why(paper: Settings, romanian: Cell) -> None:
         assert (row["BLEU (ours)"], row["Notes"]) == (value, note)
 
 
-@pytest.mark.parametrize(
-    ("both", "target", "mark", "note"),
-    [
+def test_a_printed_table_has_the_values_and_their_footnotes(paper: Settings) -> None:
+    measured = cells(paper, "table4")
+    output = Path("table4.md")
+    training = "results/wmt14_en_de_word/models/ablation/seed{1,2,3}/training.json"
+    for both, target, mark, note in (
         (0, 0, "", ""),
         (4, 4, ", 3", "4 of 500 pairs"),
         (0, 1, ", 3", "0 of 500 pairs"),
-    ],
-)
-def test_a_printed_table_has_the_values_and_their_footnotes(
-    paper: Settings, both: int, target: int, mark: str, note: str
-) -> None:
-    measured = cells(paper, "table4")
-    overlap = {"pairs": 500, "both": both, "source": both, "target": target}
-    found = [
-        write(path, bleu(after=30.0, before=20.0 + seed) | {"overlap": overlap})
-        for seed, path in enumerate(measured[1].paths)
-    ]
-    output = Path("table4.md")
-    write_table(
-        paper,
-        "table4",
-        cells=measured,
-        scores=found,
-        published=None,
-        failures={},
-        outputs=[output],
-    )
-    markdown = output.read_text("utf-8")
-    assert ("are also in the training text;" in markdown) == bool(note)
-    training = "results/wmt14_en_de_word/models/ablation/seed{1,2,3}/training.json"
-    says(
-        markdown,
-        f"| ConvS2S [1, 2{mark}] | 6.64 | not run | 21.7 | 21.0 ± 1.0 (-0.7) | 0.980 ± 0.000 |",
-        "Unless a footnote says otherwise: runs: 3 of 3; test set: wmt14_en_de_word ",
-        "\n[1] model files, SHA-256: 0a0a0a0a0a\n",
-        f"\n[2] to run it: `snakemake {training} --config scale=paper`\n",
-        note,
-    )
+    ):
+        overlap = {"pairs": 500, "both": both, "source": both, "target": target}
+        found = [
+            write(path, bleu(after=30.0, before=20.0 + seed) | {"overlap": overlap})
+            for seed, path in enumerate(measured[1].paths)
+        ]
+        write_table(
+            paper,
+            "table4",
+            cells=measured,
+            scores=found,
+            published=None,
+            failures={},
+            outputs=[output],
+        )
+        markdown = output.read_text("utf-8")
+        assert ("are also in the training text;" in markdown) == bool(note)
+        says(
+            markdown,
+            f"| ConvS2S [1, 2{mark}] | 6.64 | not run | 21.7 | 21.0 ± 1.0 (-0.7) | 0.980 ± 0.000 |",
+            "Unless a footnote says otherwise: runs: 3 of 3; test set: wmt14_en_de_word ",
+            "\n[1] model files, SHA-256: 0a0a0a0a0a\n",
+            f"\n[2] to run it: `snakemake {training} --config scale=paper`\n",
+            note,
+        )

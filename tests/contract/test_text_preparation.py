@@ -10,6 +10,7 @@ import pytest
 from convs2s.config.corpus import PREPARATIONS, PreparationRecipes
 from convs2s.config.extensions import export_extensions
 from convs2s.text.preparation import Preparation
+from tests.support.refusals import says
 
 TITLE = "L'homme n'est pas M. Dupont, e.g. 5,3."
 STANFORD = "the 9 @-@ year @-@ old said &apos; hello &apos; &amp; went"
@@ -60,9 +61,8 @@ def test_text_of_words(name: str) -> None:
 
 def test_preparations_are_documented(root: Path) -> None:
     page = " ".join((root / "docs/preparation.md").read_text("utf-8").split())
-    assert all(f"`{name}`" in page for name in PREPARATIONS)
-    sentence = "`convs2s translate` prepares its input as test text** (`{}` unless the task says"
-    assert sentence.format(PreparationRecipes().test) in page
+    usual = f"prepares its input as test text** (`{PreparationRecipes().test}` unless"
+    says(page, usual, *(f"`{name}`" for name in PREPARATIONS))
 
 
 OWN = """

@@ -77,7 +77,7 @@ def test_what_is_dropped_and_why(tmp_path: Path) -> None:
 
 
 TABLES = r"""
-abstract\tarxiv_id\ttitle\nThis is sentence 0.\t1\tTitle\n => a.tsv: 1 papers leave => titles.one_in (5)
+abstract\tarxiv_id\ttitle\nThis is sentence 0.\t1\tTitle\n => 1 papers leave => titles.one_in (5)
 => a.tsv:1: no column arxiv_id, title, abstract: =>
 title\tabstract\n => a.tsv:1: no column arxiv_id => expected a tab-
 abstract\tarxiv_id\ttitle\na\t1\tb\na\tb\n => a.tsv:3: expected 3 fields => as many as the

@@ -171,7 +171,9 @@ def test_advice_is_given_where_the_last_of_four_epochs_was_the_best(
     for best, maximum, kind, rate, *advice in rows(ADVICE):
         recipe = {"maximum_epochs": json.loads(maximum), "schedule": {"kind": kind}}
         trainer = tiny.trainer(task, tmp_path, **recipe)
-        schedule = Schedule(float(rate), annealing=True, best_epoch=int(best))
+        schedule = Schedule(
+            float(rate), annealing=True, best_epoch=int(best), stop_reason="enough"
+        )
         trainer.state = TrainerState(schedule, float(rate), epoch=5)
         log_end(trainer, Validation(loss=1.0, source_use=None))
         said = capsys.readouterr().err

@@ -12,9 +12,8 @@ from convs2s.download.partial_file import PartialFile
 from convs2s.files.checksums import sha256
 from convs2s.model_file import describe_model, load_model, save_model
 from convs2s.publish.card import model_card
-from convs2s.training.data import TrainingData
 from convs2s.training.history import read_history
-from convs2s.training.identity import TrainingJob, digest_of, identity
+from convs2s.training.identity import TrainingJob
 from convs2s.training.run import train
 from convs2s.training.start import fetched_start
 from tests.support import tiny
@@ -38,27 +37,6 @@ def job(
 ) -> TrainingJob:
     stated = RECIPE | {"start": {"from": str(start), "as": mode}} | recipe
     return tiny.job(task, output, tiny.settings(**stated))
-
-
-def test_it_is_known_by_the_bytes_of_the_model_wherever_that_lies(
-    task: Path, model: Path, output: Path, tmp_path: Path
-) -> None:
-    checksums = TrainingData.read(task).checksums
-
-    def known(one: TrainingJob) -> str:
-        return digest_of(identity(one, checksums))
-
-    copy = tmp_path / "copy.safetensors"
-    copy.write_bytes(model.read_bytes())
-    first = known(job(task, model, output))
-    assert known(job(task, copy, output)) == first
-    copy.write_bytes(b"another model")
-    others = [
-        job(task, copy, output),
-        job(task, model, output, "continue"),
-        tiny.job(task, output, tiny.settings(**RECIPE)),
-    ]
-    assert len({first, *map(known, others)}) == 4
 
 
 def test_a_killed_training_ends_with_the_same_bytes_and_its_card_names_the_start(

@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from convs2s.config.corpus import Languages, VocabularySettings
-from convs2s.config.task import DatasetMetadata
+from convs2s.config.corpus import VocabularySettings
+from convs2s.config.settings import Settings
 from convs2s.data import store as stores
 from convs2s.data.dataset import (
     binarize,
@@ -48,7 +48,6 @@ def test_the_most_frequent_words_by_count_and_code_point(tmp_path: Path) -> None
     vocabulary = read_vocabulary(tmp_path / "table")
     assert vocabulary.tokens == (*SPECIAL_TOKENS, *words)
     assert vocabulary.encode(["ab", "<pad>", "</s>", "x"]) == [5, 2, 2, 2, END]
-    assert vocabulary.decode([5, UNKNOWN, END]) == ["ab", "<unk>", "</s>"]
     assert "ab" in vocabulary
     assert "<pad>" not in vocabulary
 
@@ -62,7 +61,9 @@ def test_the_counts_of_parts_add_up_to_those_of_the_whole(tmp_path: Path) -> Non
     assert list(added_counts(tables)) == [("a", 1), ("b", 4), ("c", 1)]
 
 
-def store_of(folder: Path, most_tokens: int | None = None) -> tuple[Path, Path]:
+def store_of(
+    settings: Settings, folder: Path, most_tokens: int | None = None
+) -> tuple[Path, Path]:
     """Make the store of three pairs and its description; words count from 3."""
     sides = folder / "train.en", folder / "train.fr"
     tables = folder / "en.tsv", folder / "fr.tsv"
@@ -70,12 +71,6 @@ def store_of(folder: Path, most_tokens: int | None = None) -> tuple[Path, Path]:
     write_lines(sides[1], ["le chien voit", "le chat dort", "un <pad> chien <s>"])
     write_counts(tables[0], [("the", 3), ("cat", 2), ("dog", 2), ("a", 1)])
     write_counts(tables[1], [("le", 2), ("chien", 2), ("chat", 1)])
-    metadata = DatasetMetadata(
-        task="tiny",
-        languages=Languages(source="en", target="fr"),
-        preparation="none",
-        vocabulary=VocabularySettings(kind="word"),
-    )
     store, description = folder / "train.arrow", folder / "train.json"
     binarize(
         text=sides,
@@ -83,16 +78,16 @@ def store_of(folder: Path, most_tokens: int | None = None) -> tuple[Path, Path]:
         vocabularies=tables,
         store=store,
         description=description,
-        metadata=metadata,
+        metadata=settings.dataset_metadata("demo_en_fr_word"),
         most_tokens=most_tokens,
     )
     return store, description
 
 
 def test_a_store_holds_the_words_numbers_and_its_description_counts_them(
-    tmp_path: Path,
+    settings: Settings, tmp_path: Path
 ) -> None:
-    path, description = store_of(tmp_path)
+    path, description = store_of(settings, tmp_path)
     store = TokenStore(path)
     assert [tuple(side.tolist() for side in pair) for pair in store] == [
         ([3, 5, UNKNOWN, 3, 4, END], [3, 4, UNKNOWN, END]),
@@ -107,10 +102,10 @@ def test_a_store_holds_the_words_numbers_and_its_description_counts_them(
 
 
 def test_pairs_of_too_many_tokens_are_dropped_counted_and_said(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    settings: Settings, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The end token does not count."""
-    path, description = store_of(tmp_path / "4", most_tokens=4)
+    path, description = store_of(settings, tmp_path / "4", most_tokens=4)
     says(capsys.readouterr().out, "dropped 1 pairs of more than 4 tokens")
     assert TokenStore(path).lengths("source").tolist() == [3, 5]
     table = tmp_path / "counts.txt"
@@ -127,7 +122,7 @@ def test_pairs_of_too_many_tokens_are_dropped_counted_and_said(
     )
     rows = " ".join(table.read_text().split())
     says(rows, "kept by words 3 3 dropped: over 4 tokens 1 1 kept 2 2")
-    path, _ = store_of(tmp_path / "5", most_tokens=5)
+    path, _ = store_of(settings, tmp_path / "5", most_tokens=5)
     assert len(TokenStore(path)) == 3
 
 
