@@ -1,6 +1,7 @@
 """Tables as files: what each format keeps of them, and what stands in footnotes."""
 
 import re
+from collections.abc import Sequence
 from io import StringIO
 from pathlib import Path
 
@@ -8,7 +9,7 @@ import pandas as pd
 
 from convs2s.config.settings import Settings
 from convs2s.paper.cells import cells
-from convs2s.paper.table_formats import Sheet, csv
+from convs2s.paper.table_formats import CellText, Sheet
 from convs2s.paper.tables import write_table
 from tests.support.documents import svg_texts
 
@@ -46,19 +47,19 @@ def check_latex(text: str) -> None:
     assert {len(re.findall(r"(?<!\\)&", row)) + 1 for row in rows} == {len(columns)}
 
 
-def printed(texts: list[str]) -> tuple[list[str], list[str], list[str]]:
+def printed(texts: Sequence[CellText]) -> tuple[list[str], list[str], list[str]]:
     """What stands above rows of such texts, in the rows, and in the footnotes."""
     rows = [{"System": "a", "Lines": text, "Empty": ""} for text in texts]
-    sheet = Sheet(["T"], rows, "System", {"Lines": "of {}"}, shared=["Lines"])
+    sheet = Sheet(["T"], rows, "System", {"Lines": "{}"}, shared=["Lines"])
     _, shown, notes = sheet.printed()
     return sheet.above[1:], [row[0] for row in shown], notes
 
 
 def test_rows_say_once_what_more_than_half_of_them_have() -> None:
-    above = "Unless a footnote says otherwise: of 4."
-    marked = ["a", "a", "a", "a [1]"]
-    assert printed(["4", "4", "", "5"]) == ([above], marked, ["[1] of 5"])
-    assert printed(["4", "5"]) == ([], ["a [1]", "a [2]"], ["[1] of 4", "[2] of 5"])
+    above = ["Unless a footnote says otherwise: of 4."]
+    marks = ["a", "a", "a", "a [1]"]
+    assert printed(["of 4", "of 4", "", "of 5"]) == (above, marks, ["[1] of 5"])
+    assert printed(["4", "5"]) == ([], ["a [1]", "a [2]"], ["[1] 4", "[2] 5"])
     assert printed([""]) == ([], ["a"], [])
 
 
@@ -68,10 +69,6 @@ def test_a_footnote_is_of_the_values_that_differ_alone() -> None:
     bf16 = usual | {"speed": "in bf16"}
     other = dict.fromkeys(usual, "of 5")
     said = [usual, {"BLEU": "of 4"}, bf16, usual, usual, other, {}]
-    rows = [{"System": "a", "Metric": texts} for texts in said]
-    written = Sheet(["T"], rows, "System", {"Metric": "{}"}, shared=["Metric"])
-    _, shown, notes = written.printed()
-    assert written.above[1].endswith(": BLEU: of 4; speed: in fp32.")
-    assert notes == ["[1] speed: in bf16", "[2] of 5"]
-    assert [row[0] for row in shown] == ["a", "a", "a [1]", "a", "a", "a [2]", "a"]
-    assert csv(written).splitlines()[1] == "a,BLEU: of 4; speed: in fp32"
+    above = ["Unless a footnote says otherwise: BLEU: of 4; speed: in fp32."]
+    marks = ["a", "a", "a [1]", "a", "a", "a [2]", "a"]
+    assert printed(said) == (above, marks, ["[1] speed: in bf16", "[2] of 5"])

@@ -149,8 +149,8 @@ def test_a_finished_model_outlives_its_removal_until_the_next_one_is_finished(
     assert kept.read_bytes() == first
     train(longer)
     assert kept.read_bytes() == path.read_bytes() != first
-    record = kept.with_name("finished.training.json")
-    assert json.loads(record.read_text("utf-8"))["epochs"] == 2
+    said = kept.with_name("finished.training.json").read_text("utf-8")
+    assert json.loads(said)["epochs"] == 2
 
 
 # In the fifth and sixth row not the maximum alone has ended it.

@@ -4,6 +4,7 @@ import io
 import json
 import os
 import re
+import shutil
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
@@ -40,8 +41,7 @@ def test_n_best_lists_and_json(run: Terminal, model: Path) -> None:
         assert (first, words.strip()) == (number, one["text"])
         assert float(score) == pytest.approx(one["score"], abs=1e-6)
         length = len(one["tokens"]) + 1
-        name, likelihood, *rest = features.split(" ")
-        assert [name, *rest] == ["LogLikelihood=", "Length=", str(length)]
+        _, likelihood, _ = re.split(f"^LogLikelihood= | Length= {length}$", features)
         assert float(likelihood) == pytest.approx(one["score"] * length, abs=1e-5)
     assert hypotheses[0]["score"] >= hypotheses[1]["score"]
 
@@ -110,15 +110,15 @@ def test_a_line_has_its_sentences_translations(sharp: Path) -> None:
         )
 
     one, two = translate(FIRST, SECOND)
-    empty, joined = translate("", LINE, splits=True)
-    assert (empty.text, empty.line, joined.line, joined.source) == ("", 1, 2, LINE)
+    _, joined = translate("", LINE, splits=True)
+    assert (joined.line, joined.source) == (2, LINE)
     for name in ("text", "text_before"):
         assert getattr(joined, name) == f"{getattr(one, name)} {getattr(two, name)}"
     for name in ("source_words", "source_tokens", "words", "words_before", "tokens"):
         assert getattr(joined, name) == getattr(one, name) + getattr(two, name)
     assert joined.score == pytest.approx(one.score + two.score)
-    second_best = f"{one.n_best[1].text} {two.n_best[1].text}"
-    assert (joined.n_best[1].source, joined.n_best[1].text) == (LINE, second_best)
+    assert joined.n_best[1].source == LINE
+    assert joined.n_best[1].text == f"{one.n_best[1].text} {two.n_best[1].text}"
     # Places count on.
     shifted = [len(one.source_tokens) + place for place in two.alignment]
     assert joined.alignment == one.alignment + shifted
@@ -144,17 +144,17 @@ def test_a_line_is_written_for_each_line(
     example = r'^    echo "(.*)" \| convs2s (.*--split-sentences)$'
     ((said, command),) = re.findall(example, page, re.MULTILINE)
     lines = [LINE, "", said]
-    text = "\n".join([*lines, ""])
     translator = Translator.load(sharp, device="cpu")
     found = translator.translate(lines, split_sentences=True)
     assert len(found[2].source_words) == 14
-    (tmp_path / "model.safetensors").write_bytes(sharp.read_bytes())
+    shutil.copy(sharp, tmp_path / "model.safetensors")
     run.monkeypatch.chdir(tmp_path)
+    write_lines("in", lines)
+    text = Path("in").read_bytes()
     expected = [one.text for one in found]
-    assert run(*command.split(), text=text.encode()).splitlines() == expected
-    Path("in").write_text(text)
-    files = ("--input", "in", "--workers", 2, "--quiet")
-    assert run(*command.split(), *files).splitlines() == expected
+    assert run(*command.split(), text=text).splitlines() == expected
+    command += " --input in --workers 2 --quiet"
+    assert run(*command.split()).splitlines() == expected
 
 
 HINTS = r"""

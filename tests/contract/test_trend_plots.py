@@ -6,7 +6,7 @@ import pytest
 
 from convs2s.config.settings import Settings
 from convs2s.paper.cells import Cell, cells
-from convs2s.paper.charts import Panel, padded
+from convs2s.paper.charts import padded
 from convs2s.paper.results import entries_of, results
 from convs2s.paper.trends import trend_panels
 from tests.support.cells import bleu, write
@@ -26,12 +26,6 @@ def table7(settings: Settings, *scores: tuple[float, ...]) -> list[Cell]:
     return results(measured, entries_of(settings, measured, found))
 
 
-def scale_of(panel: Panel, channel: str) -> dict[str, object]:
-    encodings = {**panel["encoding"], **panel["layer"][-1].get("encoding", {})}
-    scale: dict[str, object] = encodings[channel]["scale"]
-    return scale
-
-
 @pytest.mark.parametrize("stand_in", [None, "captions"])
 def test_on_stand_in_data_each_side_has_an_axis_of_its_own(
     paper: Settings, stand_in: str | None
@@ -41,10 +35,11 @@ def test_on_stand_in_data_each_side_has_an_axis_of_its_own(
     shown = table7(paper, (40.0, 41.0), (41.0, 42.0))
     printed = [float(str(row.paper["bleu"])) for row in paper.paper["table7"].rows]
     ours = [40.5 - 0.5**0.5, 41.5 + 0.5**0.5]
-    for rows, is_small, channel in ((2, True, "y"), (9, False, "x")):
-        theirs = printed[:rows]
-        panels = trend_panels(settings, "table7", shown, is_small=is_small)[0]
-        axes = [scale_of(panel, channel)["domain"] for panel in panels]
+    for theirs, is_small, channel in ((printed[:2], True, "y"), (printed, False, "x")):
+        axes = []
+        for panel in trend_panels(settings, "table7", shown, is_small=is_small)[0]:
+            encodings = panel["encoding"] | panel["layer"][-1].get("encoding", {})
+            axes.append(encodings[channel]["scale"]["domain"])
         if stand_in:
             assert axes == [padded(theirs), padded(ours)]
         else:

@@ -35,10 +35,6 @@ folder = sys.argv[1]  # the builds put their own arguments there
 build_meta.build_wheel(folder)
 build_meta.build_sdist(folder)
 """
-DEMO = (
-    "from pathlib import Path; from convs2s.demo.corpus import write_demo_corpus; "
-    "write_demo_corpus(Path())"
-)
 
 
 @pytest.fixture(scope="module")
@@ -120,29 +116,36 @@ def test_the_wheel_says_whose_it_is_and_its_links_have_addresses(
     assert [link for link in read if not link.startswith(("https://", "#"))] == []
 
 
-def typed(python: Path, folder: Path, *asked: str, text: str = "") -> str:
-    """Run the command that this Python has, in a folder; return what it prints."""
-    command = str(python.with_name("convs2s"))
-    done = run_bare(python, command, *asked, folder=folder, text=text)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+COMMANDS = """
+convs2s translate model.safetensors --threads=1 --minimum-length=3 < text > translated
+convs2s attention model.safetensors 'w1 w2' > page.html
+convs2s score bleu --reference text < text > score
+convs2s card model.safetensors > card.md
+convs2s mirror m
+python -c 'from pathlib import Path; from convs2s.demo.corpus import write_demo_corpus; \
+write_demo_corpus(Path())'
+"""
 
 
 def check_commands(python: Path, model: Path, folder: Path) -> None:
-    """Translate, show attention, score and print a card with the packages of this Python alone."""
+    """Give commands that need the packages and the data of this Python alone."""
     shutil.copy(model, folder / "model.safetensors")
-    text = "w1 w2\n\nw3\n"
-    (folder / "reference.txt").write_text(text)
-    asked = ["translate", "model.safetensors", "--threads=1", "--minimum-length=3"]
+    (folder / "text").write_text("w1 w2\n\nw3\n")
+    path = f"{python.parent}{os.pathsep}{os.environ['PATH']}"
+    environment = without_pythonpath() | {"PATH": path}
+    subprocess.run(["bash", "-ec", COMMANDS], cwd=folder, env=environment, check=True)
+
+    def said(name: str) -> str:
+        return (folder / name).read_text("utf-8")
+
     translator = Translator.load(model, device="cpu")
-    expected = translator.translate(text.splitlines(), minimum_length=3)
-    found = typed(python, folder, *asked, text=text).splitlines()
-    assert found == [one.text for one in expected]
-    page = typed(python, folder, "attention", "model.safetensors", "w1 w2")
-    assert page.startswith("<!DOCTYPE html>")
-    score = ("score", "bleu", "--reference", "reference.txt")
-    assert typed(python, folder, *score, text=text).startswith("BLEU = ")
-    assert "- seed: 1\n" in typed(python, folder, "card", "model.safetensors")
+    expected = translator.translate(["w1 w2", "", "w3"], minimum_length=3)
+    assert said("translated").splitlines() == [one.text for one in expected]
+    assert said("page.html").startswith("<!DOCTYPE html>")
+    assert said("score").startswith("BLEU = ")
+    assert "- seed: 1\n" in said("card.md")
+    assert said("m/SHA256SUMS").count("\n") > 40
+    assert said("train.en").count("\n") == 12000
 
 
 def test_a_model_file_and_the_wheel_translate(
@@ -204,11 +207,3 @@ def test_extras_bring_the_modules_that_commands_name(stated: Message) -> None:
         own = [line for line in required if line.endswith(f'extra == "{extra}"')]
         brought = " ".join(own).replace("-", "_")
         assert [name for name in modules if name not in brought] == []
-
-
-def test_the_wheel_has_the_data_of_the_package(python: Path, tmp_path: Path) -> None:
-    typed(python, tmp_path, "mirror", "m")
-    assert (tmp_path / "m/SHA256SUMS").read_text("utf-8").count("\n") > 40
-    demo = run_bare(python, "-c", DEMO, folder=tmp_path)
-    assert demo.returncode == 0, demo.stderr
-    assert (tmp_path / "train.en").read_text("utf-8").count("\n") == 12000
