@@ -1,6 +1,5 @@
 """Validation with permuted sources tells a network that reads its source from one that does not."""
 
-import json
 import math
 from pathlib import Path
 from typing import Any
@@ -23,6 +22,7 @@ from convs2s.training.loading import (
 from convs2s.training.run import train
 from convs2s.training.update import Updater
 from tests.support import tiny
+from tests.support.score_files import read
 
 
 def store(path: Path, lengths: list[int]) -> TokenStore:
@@ -57,11 +57,10 @@ def test_permuted_batches_keep_their_targets_and_are_no_larger_than_others(
     assert (batch.target == END).argmax(1).tolist() == [2, 900]
 
 
-def trained(task: Path, folder: Path, **recipe: Any) -> dict[str, Any]:
+def trained(task: Path, folder: Path, **recipe: Any) -> Any:
     """Train; return what ``training.json`` says."""
     train(tiny.job(task, folder / "model.safetensors", tiny.settings(**recipe)))
-    said: dict[str, Any] = json.loads((folder / "training.json").read_text("utf-8"))
-    return said
+    return read(folder / "training.json")
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ from convs2s.cli.main import main
 from convs2s.config.load import load
 from convs2s.training.identity import TrainingJob
 from tests.conftest import Terminal
+from tests.support.refusals import rows
 
 OPTIONS = "--model small --output m.safetensors"
 TRAIN = f"train results/demo_en_fr {OPTIONS}".split()
@@ -39,24 +40,32 @@ def test_tables_and_the_name_of_the_folder_reach_the_training(
     assert job.label == f"{copy.name}/small/seed1"
 
 
+# Threads, products, device, minutes between states, events, the time limit and queueing again.
+OPTIONS = """
+=> 3 blas cpu 15.0 False None False
+--threads 2 --products onednn --device auto => 2 onednn auto 15.0 False None False
+--checkpoint-minutes 0.5 --tensorboard => 3 blas cpu 0.5 True None False
+--time-limit 90 --requeue => 3 blas cpu 15.0 False 90.0 True
+"""
+
+
 def test_what_no_option_says_is_the_configurations(
     copy: Path, run: Terminal, jobs: list[TrainingJob]
 ) -> None:
     run(*TRAIN)
-    Path("config.local.yaml").write_text("{cores: 3, products: blas, device: cpu}")
-    run(*TRAIN)
-    run(*TRAIN, "--threads", 2, "--products", "onednn", "--device", "auto")
-    run(*TRAIN, "--checkpoint-minutes", 0.5, "--tensorboard")
     threads = load(copy).model("small").training.threads
-    assert [(job.threads, job.products, job.device) for job in jobs] == [
-        (threads, "auto", "auto"),
-        (3, "blas", "cpu"),
-        (2, "onednn", "auto"),
-        (3, "blas", "cpu"),
-    ]
-    before, after = (job.recipe for job in jobs[-2:])
-    assert (before.checkpoint_minutes, before.tensorboard) == (15.0, False)
-    assert (after.checkpoint_minutes, after.tensorboard) == (0.5, True)
+    assert (jobs[-1].threads, jobs[-1].device) == (threads, "auto")
+    # A time limit is a scheduler's.
+    run(*TRAIN, "--time-limit", 90)
+    assert jobs[-1].time_limit is None
+    run.monkeypatch.setenv("PBS_JOBID", "7.server")
+    Path("config.local.yaml").write_text("{cores: 3, products: blas, device: cpu}")
+    for options, expected in rows(OPTIONS):
+        run(*TRAIN, *options.split())
+        one = jobs[-1]
+        recipe = f"{one.recipe.checkpoint_minutes} {one.recipe.tensorboard}"
+        found = f"{one.threads} {one.products} {one.device} {recipe}"
+        assert f"{found} {one.time_limit} {one.requeues}" == expected
 
 
 @pytest.mark.parametrize(("rank", "times"), [("0", 1), ("1", 0)])
@@ -82,12 +91,3 @@ def test_a_signal_before_the_first_update_is_reported_once(
     assert signal.getsignal(signal.SIGTERM) == before
     assert said.count("convs2s: training is not finished: ") == times
     assert said.count("\n") == times
-
-
-def test_a_time_limit_is_a_schedulers(run: Terminal, jobs: list[TrainingJob]) -> None:
-    run(*TRAIN, "--time-limit", 90)
-    run.monkeypatch.setenv("PBS_JOBID", "7.server")
-    run(*TRAIN, "--time-limit", 90, "--requeue")
-    run(*TRAIN)
-    assert [job.time_limit for job in jobs] == [None, 90.0, None]
-    assert [job.requeues for job in jobs] == [False, True, False]

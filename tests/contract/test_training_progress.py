@@ -7,7 +7,6 @@ import signal
 import sys
 import time
 from pathlib import Path
-from typing import Any
 from unittest.mock import Mock
 
 import pytest
@@ -25,13 +24,9 @@ from convs2s.training.state_folder import ProgressFile, StateFolder
 from convs2s.training.trainer import Trainer
 from tests.support import tiny
 from tests.support.refusals import refusal, rows, says
+from tests.support.score_files import read
 
 RECORD = EpochRecord(1, 30, 0.25, 2.0, 2.0, 7.389, 100, 50)
-
-
-def written(folder: Path) -> dict[str, Any]:
-    said: dict[str, Any] = json.loads((folder / "progress.json").read_bytes())
-    return said
 
 
 # Two seconds an update: 40 are left of the epoch, and 4 epochs of 100.
@@ -77,7 +72,7 @@ def test_a_line_or_a_bar_and_the_file_say_how_far_an_epoch_is(
         assert ("\r" in said) == (reader == "terminal")
         expected = {"phase": "training", "epochs": maximum, "batch": 60, "batches": 100}
         expected |= {"updates": 260, "loss": 2.5, "seconds_of_epoch": 80}
-        assert expected.items() <= written(tmp_path).items()
+        assert expected.items() <= read(tmp_path / "progress.json").items()
 
 
 def test_a_signal_before_and_after_the_updates_is_said(
@@ -89,7 +84,7 @@ def test_a_signal_before_and_after_the_updates_is_said(
     phases = []
 
     def note(*_: object) -> None:
-        phases.append(written(tmp_path / "state")["phase"])
+        phases.append(read(tmp_path / "state/progress.json")["phase"])
 
     one = tiny.job(task, tmp_path / "model", tiny.settings(maximum_epochs=1))
     for owner, step in ((TrainingData, "check_checksums"), (Trainer, "result")):
@@ -97,7 +92,7 @@ def test_a_signal_before_and_after_the_updates_is_said(
             patch.setattr(owner, step, be_told)
             with pytest.raises(Interrupted, match="SIGTERM"):
                 train(one)
-        said = written(tmp_path / "state")
+        said = read(tmp_path / "state/progress.json")
         assert (said["phase"], said["why"]) == ("stopped", "Interrupted: SIGTERM")
     monkeypatch.setattr(run, "export", note)
     train(one)

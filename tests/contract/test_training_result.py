@@ -13,23 +13,14 @@ from convs2s.data.vocabulary import read_counts
 from convs2s.files.tensors import load_tensors
 from convs2s.model_file import load_model
 from convs2s.training.data import TrainingData
-from convs2s.training.history import Validation
+from convs2s.training.history import Validation, read_history
 from convs2s.training.run import log_end, train
 from convs2s.training.schedule import Schedule, TrainerState
 from convs2s.training.update import Updater
 from tests.support import tiny
 from tests.support.interrupted import train_until
 from tests.support.refusals import rows, says
-
-
-def record(output: Path) -> dict[str, Any]:
-    said: dict[str, Any] = json.loads(output.with_name("training.json").read_text())
-    return said
-
-
-def history(output: Path) -> list[dict[str, Any]]:
-    lines = output.with_name("history.jsonl").read_text("utf-8").splitlines()
-    return [json.loads(line) for line in lines]
+from tests.support.score_files import read
 
 
 def test_the_best_epochs_weights_are_exported_not_the_last(
@@ -58,18 +49,18 @@ def test_the_best_epochs_weights_are_exported_not_the_last(
         assert torch.equal(tensor, seen[4][name])
     best, last = (weights["decoder.output.bias"] for weights in seen[4:])
     assert not torch.equal(best, last)
-    said = record(job.output)
+    said = read(tmp_path / "training.json")
     perplexity = pytest.approx(math.exp(0.5), abs=1e-4)
     expected = {"best_epoch": 5, "epochs": 6, "validation_perplexity": perplexity}
     assert expected.items() <= said.items()
     assert expected.items() <= description.training.items()
     assert said["curve"] == pytest.approx([math.exp(loss) for loss in losses])
-    epochs = history(job.output)
-    assert "maximum of 6 epochs" in epochs.pop()["stop"]
+    made = read_history(tmp_path / "history.jsonl")
+    assert "maximum of 6 epochs" in str(made.stop)
     tokens = int(TrainingData.read(task).train.lengths("target").sum())
-    assert [epoch["tokens"] for epoch in epochs] == [tokens] * 6
+    assert [epoch.tokens for epoch in made.epochs] == [tokens] * 6
     # The fourth is no better: from then on every epoch divides.
-    rates = [epoch["learning_rate"] for epoch in epochs]
+    rates = [epoch.learning_rate for epoch in made.epochs]
     assert rates == pytest.approx([0.01] * 4 + [0.001, 0.0001])
 
 
@@ -95,11 +86,11 @@ def test_the_best_epoch_by_bleu_of_greedy_translations(
     )
     output = tmp_path / "model.safetensors"
     train(tiny.job(task, output, tiny.settings(best_by="bleu")))
-    epochs = history(output)[:-1]
-    assert [epoch["valid_bleu"] for epoch in epochs] == scores
-    said = record(output)
+    epochs = read_history(tmp_path / "history.jsonl").epochs
+    assert [epoch.valid_bleu for epoch in epochs] == scores
+    said = read(tmp_path / "training.json")
     assert said["best_epoch"] == 2
-    assert said["validation_perplexity"] == epochs[1]["valid_perplexity"]
+    assert said["validation_perplexity"] == epochs[1].valid_perplexity
 
 
 def test_a_model_file_brings_what_translation_needs(tmp_path: Path) -> None:
@@ -111,7 +102,7 @@ def test_a_model_file_brings_what_translation_needs(tmp_path: Path) -> None:
     threshold = sorted(counts.values())[len(counts) // 2]
     frequent = sorted(token for token, count in counts.items() if count >= threshold)
     path = task / "dataset/train.json"
-    stated = json.loads(path.read_text("utf-8"))
+    stated = read(path)
     for kind, splittable in (("word", None), ("bpe", frequent)):
         stated["vocabulary"] |= {"kind": kind, "threshold": threshold}
         path.write_text(json.dumps(stated))
@@ -149,8 +140,7 @@ def test_a_finished_model_outlives_its_removal_until_the_next_one_is_finished(
     assert kept.read_bytes() == first
     train(longer)
     assert kept.read_bytes() == path.read_bytes() != first
-    said = kept.with_name("finished.training.json").read_text("utf-8")
-    assert json.loads(said)["epochs"] == 2
+    assert read(kept.with_name("finished.training.json"))["epochs"] == 2
 
 
 # In the fifth and sixth row not the maximum alone has ended it.

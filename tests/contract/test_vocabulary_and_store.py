@@ -21,7 +21,6 @@ from convs2s.data.store import ROWS_PER_BATCH, TokenStore, write_store
 from convs2s.data.vocabulary import (
     END,
     SPECIAL_TOKENS,
-    UNKNOWN,
     most_frequent,
     read_counts,
     read_vocabulary,
@@ -29,7 +28,7 @@ from convs2s.data.vocabulary import (
 )
 from convs2s.data.word_counts import added_counts, count_words
 from convs2s.files.checksums import sha256
-from convs2s.files.text import write_json, write_lines
+from convs2s.files.text import write_json
 from convs2s.scoring.data_counts import TrainingOverlap
 from convs2s.text.reserved_words import RESERVED_WORDS
 from tests.support.refusals import refusal, says
@@ -60,16 +59,29 @@ def test_the_counts_of_parts_add_up_to_those_of_the_whole(tmp_path: Path) -> Non
     assert list(added_counts(tables)) == [("a", 1), ("b", 4), ("c", 1)]
 
 
+SOURCE = """\
+the dog sees the cat
+the cat
+a <unk> dog </s>
+"""
+TARGET = """\
+le chien voit
+le chat dort
+un <pad> chien <s>
+"""
+
+
 def store_of(
     settings: Settings, folder: Path, most_tokens: int | None = None
 ) -> tuple[Path, Path]:
-    """Make the store of three pairs and its description; words count from 3."""
+    """Make the store of three pairs, and its description."""
+    folder.mkdir(exist_ok=True)
     sides = folder / "train.en", folder / "train.fr"
+    sides[0].write_text(SOURCE)
+    sides[1].write_text(TARGET)
     tables = folder / "en.tsv", folder / "fr.tsv"
-    write_lines(sides[0], ["the dog sees the cat", "the cat", "a <unk> dog </s>"])
-    write_lines(sides[1], ["le chien voit", "le chat dort", "un <pad> chien <s>"])
-    write_counts(tables[0], [("the", 3), ("cat", 2), ("dog", 2), ("a", 1)])
-    write_counts(tables[1], [("le", 2), ("chien", 2), ("chat", 1)])
+    tables[0].write_text("type\tcount\nthe\t3\ncat\t2\ndog\t2\na\t1\n")
+    tables[1].write_text("type\tcount\nle\t2\nchien\t2\nchat\t1\n")
     store, description = folder / "train.arrow", folder / "train.json"
     binarize(
         text=sides,
@@ -87,11 +99,19 @@ def test_a_store_holds_the_words_numbers_and_its_description_counts_them(
     settings: Settings, tmp_path: Path
 ) -> None:
     path, description = store_of(settings, tmp_path)
-    store = TokenStore(path)
-    assert [tuple(side.tolist() for side in pair) for pair in store] == [
-        ([3, 5, UNKNOWN, 3, 4, END], [3, 4, UNKNOWN, END]),
-        ([3, 4, END], [3, 5, UNKNOWN, END]),
-        ([6, UNKNOWN, 5, UNKNOWN, END], [UNKNOWN, UNKNOWN, 4, UNKNOWN, END]),
+    sides = [read_vocabulary(tmp_path / f"{language}.tsv") for language in ("en", "fr")]
+    found = [
+        " ".join(vocabulary.decode(side.tolist()))
+        for pair in TokenStore(path)
+        for vocabulary, side in zip(sides, pair, strict=True)
+    ]
+    assert found == [
+        "the dog <unk> the cat </s>",
+        "le chien <unk> </s>",
+        "the cat </s>",
+        "le chat <unk> </s>",
+        "a <unk> dog <unk> </s>",
+        "<unk> <unk> chien <unk> </s>",
     ]
     said = read_description(description)
     assert (said.pairs, said.dropped) == (3, 0)
