@@ -149,13 +149,14 @@ case "$*" in
   "update JobId=7 Requeue="?) asked=$3 ;;
   "requeue 7") asked=requeue ;;
 esac
-echo "$asked" >> {folder}/asked
-if [ "$asked" = {fails} ]; then echo "slurm error:
+echo "$asked" >> "${0%/*}/asked"
+if [ "$asked" = "$FAILS" ]; then echo "slurm error:
    Access denied" >&2; exit 1; fi
-if [ "$asked" = {hangs} ]; then exec sleep 9; fi
-if [ "$asked" = {ends} ]; then kill -TERM 0; fi
-echo "JobId=7 JobState={state} Reason=None Requeue={allowed} Restarts=0"
+if [ "$asked" = "$HANGS" ]; then exec sleep 9; fi
+if [ "$asked" = "$ENDS" ]; then kill -TERM 0; fi
+echo "JobId=7 JobState=${STATE:-RUNNING} Reason=None Requeue=${ALLOWED:-0} Restarts=0"
 """
+"""It notes what it is asked, and does what variables say."""
 
 
 def program(path: Path, text: str) -> None:
@@ -163,16 +164,9 @@ def program(path: Path, text: str) -> None:
     path.chmod(0o755)
 
 
-def scontrol(folder: Path, **changes: object) -> None:
-    """Have a scontrol that notes what it is asked, and fails, hangs or ends the job then."""
-    usual = {"state": "RUNNING", "allowed": 0, "fails": "-", "hangs": "-", "ends": "-"}
-    program(
-        folder / "scontrol", SCONTROL.format(**usual | changes | {"folder": folder})
-    )
-
-
 @pytest.fixture
 def in_a_job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    program(tmp_path / "scontrol", SCONTROL)
     monkeypatch.setenv("SLURM_JOB_ID", "7")
     monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
     monkeypatch.setattr(scheduler, "_END_SECONDS", 0.0)
@@ -185,31 +179,35 @@ def stop_early() -> None:
 
 # A job that Slurm has cancelled is COMPLETING.
 QUEUED = """
-{} => queued job 7 again, but => show Requeue=1 requeue Requeue=0
-{allowed: 1} => queued job 7 again, but => show Requeue=1 requeue Requeue=1
-{fails: show} => again: slurm error: Access denied => show
-{fails: Requeue=1} => again: slurm error: Access denied => show Requeue=1 Requeue=0
-{fails: requeue} => again: slurm error: Access denied => show Requeue=1 requeue Requeue=0
-{state: COMPLETING} => saved => show
+STATE=RUNNING => queued job 7 again, but => show Requeue=1 requeue Requeue=0
+ALLOWED=1 => queued job 7 again, but => show Requeue=1 requeue Requeue=1
+FAILS=show => again: slurm error: Access denied => show
+FAILS=Requeue=1 => again: slurm error: Access denied => show Requeue=1 Requeue=0
+FAILS=requeue => again: slurm error: Access denied => show Requeue=1 requeue Requeue=0
+STATE=COMPLETING => saved => show
 """
 
 
 @pytest.mark.usefixtures("in_a_job")
-@pytest.mark.parametrize(("changes", "words", "asked"), rows(QUEUED))
+@pytest.mark.parametrize(("variable", "words", "asked"), rows(QUEUED))
 def test_slurm_queues_the_job_again_and_may_do_no_more_than_before(
-    tmp_path: Path, changes: str, words: str, asked: str
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    variable: str,
+    words: str,
+    asked: str,
 ) -> None:
-    scontrol(tmp_path, **yaml.safe_load(changes))
+    monkeypatch.setenv(*variable.split("=", 1))
     says(refusal(stop_early), words)
     assert (tmp_path / "asked").read_text().split() == asked.split()
 
 
 @pytest.mark.usefixtures("in_a_job")
 def test_neither_a_slurm_that_does_not_answer_is_waited_for_nor_the_job_of_snakemake_queued(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(scheduler, "_ANSWER_SECONDS", 0.1)
-    scontrol(tmp_path, hangs="show")
+    monkeypatch.setenv("HANGS", "show")
     says(refusal(stop_early), "again: no answer in time")
     monkeypatch.setenv(RUN, "7@node:5:1")
     assert refusal(stop_early) == "saved"
@@ -227,9 +225,9 @@ with queueing_again():
 
 @pytest.mark.usefixtures("in_a_job")
 def test_the_sigterm_by_which_slurm_ends_the_job_stops_no_command_of_it(
-    tmp_path: Path,
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    scontrol(tmp_path, ends="requeue")
+    monkeypatch.setenv("ENDS", "requeue")
     done = subprocess.run(
         [sys.executable, "-c", ENDED],
         start_new_session=True,

@@ -4,6 +4,7 @@ import json
 import math
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 import torch
@@ -79,18 +80,19 @@ def test_the_mean_of_the_last_epochs(task: Path, tmp_path: Path) -> None:
 def test_the_best_epoch_by_bleu_of_greedy_translations(
     task: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    scores = [7.0, 9.0, 8.0]
-    following = iter(scores)
-    monkeypatch.setattr(
-        "convs2s.training.validation_bleu.validation_bleu", lambda *_: next(following)
-    )
-    output = tmp_path / "model.safetensors"
-    train(tiny.job(task, output, tiny.settings(best_by="bleu")))
-    epochs = read_history(tmp_path / "history.jsonl").epochs
-    assert [epoch.valid_bleu for epoch in epochs] == scores
-    said = read(tmp_path / "training.json")
-    assert said["best_epoch"] == 2
-    assert said["validation_perplexity"] == epochs[1].valid_perplexity
+    """The tiny model has a BLEU of 0, so that the loss decides."""
+    settings = tiny.settings(best_by="bleu")
+    for scores, best in (([0.0, 0.0, 0.0], 3), ([7.0, 9.0, 8.0], 2)):
+        if any(scores):
+            following = Mock(side_effect=scores)
+            place = "convs2s.training.validation_bleu.validation_bleu"
+            monkeypatch.setattr(place, following)
+        train(tiny.job(task, tmp_path / f"{best}/model", settings))
+        epochs = read_history(tmp_path / f"{best}/history.jsonl").epochs
+        assert [epoch.valid_bleu for epoch in epochs] == scores
+        said = read(tmp_path / f"{best}/training.json")
+        assert said["best_epoch"] == best
+        assert said["validation_perplexity"] == epochs[best - 1].valid_perplexity
 
 
 def test_a_model_file_brings_what_translation_needs(tmp_path: Path) -> None:
