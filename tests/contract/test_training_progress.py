@@ -7,7 +7,7 @@ import signal
 import sys
 import time
 from pathlib import Path
-from unittest.mock import Mock
+from unittest.mock import Mock, call
 
 import pytest
 
@@ -164,38 +164,22 @@ def test_the_next_owner_of_a_lock_says_how_the_last_one_ended(
 # ---- TensorBoard ----
 
 
-def scalars(folder: Path) -> list[tuple[str, int, float]]:
-    """Every scalar that TensorBoard shows of a folder: its tag, step and value."""
-    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
-
-    shown = EventAccumulator(str(folder), size_guidance={"scalars": 0})
-    shown.Reload()
-    found = []
-    for tag in shown.Tags()["scalars"]:
-        found += [(tag, event.step, event.value) for event in shown.Scalars(tag)]
-    return found
-
-
 def test_an_epoch_whose_events_a_kill_forestalled_gets_them_and_an_undone_update_none(
-    tmp_path: Path,
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    pytest.importorskip("tensorboard")
-    for batch, updates in ((0, 30), (1, 31)):
+    """TensorBoard hides what was written before of ``purge_step`` and later steps."""
+    package = Mock()
+    monkeypatch.setitem(sys.modules, "torch.utils.tensorboard", package)
+    for batch, updates, purge_step in ((0, 30, 30), (1, 31, 32)):
+        package.reset_mock()
         schedule = Schedule(0.25)
         state = TrainerState(schedule, 0.25, 2, batch, updates, history=[RECORD])
-        for loss in (2.5, 3.5):
-            watch = Watch(ProgressFile(tmp_path), events=tmp_path / f"{batch}")
-            watch.begin(state)
-            for update in (31, 32):
-                watch.add_events(update, "running", {"loss": loss})
-    found = scalars(tmp_path / "0")
-    assert ("epoch/valid_loss", 30, 2.0) in found
-    assert len(found) == len(set(found)) == 7
-    assert scalars(tmp_path / "1") == [
-        ("running/loss", 31, 2.5),
-        ("running/loss", 31, 3.5),
-        ("running/loss", 32, 3.5),
-    ]
+        Watch(ProgressFile(tmp_path), events=tmp_path).begin(state)
+        package.SummaryWriter.assert_called_once_with(
+            str(tmp_path), purge_step=purge_step
+        )
+        shown = package.SummaryWriter().add_scalar.call_args_list
+        assert (call("epoch/valid_loss", 2.0, 30) in shown) == (batch == 0)
 
 
 def test_a_training_shows_its_updates_and_epochs_and_no_full_disk_ends_it(
