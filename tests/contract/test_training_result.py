@@ -6,15 +6,23 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import Mock
 
+import numpy as np
 import pytest
 import torch
 
-from convs2s.data.batches import Indices
-from convs2s.data.vocabulary import read_counts
+from convs2s.data.batches import Indices, collate
+from convs2s.data.store import TokenStore, write_store
+from convs2s.data.vocabulary import END, read_counts
 from convs2s.files.tensors import load_tensors
 from convs2s.model_file import load_model
+from convs2s.models.convs2s import ConvEncoder, EncodedSource
 from convs2s.training.data import TrainingData
-from convs2s.training.history import Validation, read_history
+from convs2s.training.history import SourceUse, Validation, read_history
+from convs2s.training.loading import (
+    VALIDATION_TOKENS,
+    permuted_sources,
+    validation_batches,
+)
 from convs2s.training.run import log_end, train
 from convs2s.training.schedule import Schedule, TrainerState
 from convs2s.training.update import Updater
@@ -171,3 +179,88 @@ def test_advice_is_given_where_the_last_of_four_epochs_was_the_best(
         said = capsys.readouterr().err
         assert ("more epochs would help" in said) == (best == "4")
         says(said, *advice)
+
+
+# ---- whether it reads its source ----
+
+
+def store(path: Path, lengths: list[int]) -> TokenStore:
+    """Write pairs whose sources have these lengths, and whose targets have one token more."""
+    write_store(path, [([4] * (n - 1) + [END], [5] * n + [END]) for n in lengths])
+    return TokenStore(path)
+
+
+def test_each_pair_gets_the_source_of_the_next_longer_one(tmp_path: Path) -> None:
+    for lengths, expected in (
+        ([5, 2, 300, 4, 2], [2, 4, 1, 0, 3]),
+        ([4, 4, 4], [1, 2, 0]),
+    ):
+        sources = permuted_sources(store(tmp_path / "store", lengths))
+        assert sources is not None
+        assert sources.tolist() == expected
+    assert permuted_sources(store(tmp_path / "store", [5])) is None
+
+
+def test_permuted_batches_keep_their_targets_and_are_no_larger_than_others(
+    tmp_path: Path,
+) -> None:
+    pairs = store(tmp_path / "store", [2] * 3000 + [900])
+    sources = permuted_sources(pairs)
+    assert sources is not None
+    batches = validation_batches(pairs, tiny.settings().training, None, sources)
+    assert sorted(np.concatenate(batches)) == list(range(3001))
+    for batch in batches:
+        assert collate(pairs, batch, sources).source.size <= VALIDATION_TOKENS
+    last = collate(pairs, np.array([2999, 3000]), sources)
+    assert (last.source == END).argmax(1).tolist() == [899, 1]
+    assert (last.target == END).argmax(1).tolist() == [2, 900]
+
+
+@pytest.mark.parametrize(
+    "changes", [{"learning_rate": 1.0, "clip": 1.0}, {"average": 2}]
+)
+def test_it_is_measured_with_the_weights_that_are_exported(
+    task: Path, tmp_path: Path, changes: dict[str, Any]
+) -> None:
+    """So high a rate throws the network off after its best epoch; a mean is of no epoch."""
+    settings = tiny.settings(maximum_epochs=4, **changes)
+    train(tiny.job(task, tmp_path / "model.safetensors", settings))
+    said = read(tmp_path / "training.json")
+    assert "average" in changes or said["best_epoch"] != 4
+    network, _ = load_model(tmp_path / "model.safetensors")
+    valid = TrainingData.read(task).valid
+    updater = Updater(network, settings.training, seed=1, device="cpu")
+    perplexity = math.exp(updater.validate(valid))
+    permuted = math.exp(updater.validate(valid, sources=permuted_sources(valid)))
+    assert said["validation_perplexity"] == pytest.approx(perplexity, rel=1e-4)
+    assert said["source_use"] == {
+        "perplexity": pytest.approx(perplexity, rel=1e-4),
+        "permuted_perplexity": pytest.approx(permuted, abs=1e-3),
+        "ratio": pytest.approx(permuted / perplexity, rel=1e-3),
+    }
+
+
+def test_a_network_whose_encoder_is_cut_off_is_warned_of(
+    task: Path,
+    tmp_path: Path,
+    capfd: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    encode = ConvEncoder.forward
+
+    def forget(self: ConvEncoder, *given: Any) -> EncodedSource:
+        encoded = encode(self, *given)
+        return encoded._replace(keys=0 * encoded.keys, values=0 * encoded.values)
+
+    monkeypatch.setattr(ConvEncoder, "forward", forget)
+    train(tiny.job(task, tmp_path / "model", tiny.settings(maximum_epochs=1)))
+    assert read(tmp_path / "training.json")["source_use"]["ratio"] == 1.0
+    said = capfd.readouterr().err
+    assert "warning: the model ignores its source: validation perplexity " in said
+
+
+def test_the_warning_begins_below_its_bound() -> None:
+    assert "warning" in str(SourceUse(10.0, 11.9, 1.19))
+    said = str(SourceUse(10.0, 12.0, 1.2))
+    assert "warning" not in said
+    assert "12.00" in said
