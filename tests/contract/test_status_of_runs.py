@@ -15,11 +15,9 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from convs2s.errors import UserError
 from convs2s.pipeline.status import SHOWN_LINES, Status, status
 from convs2s.pipeline.status_view import view
 from convs2s.training import state_folder
-from convs2s.training.identity import TrainingJob
 from convs2s.training.run import train
 from tests.conftest import Terminal
 from tests.support import tiny
@@ -76,18 +74,9 @@ def start(
     """Start a training as the workflow has it, in a process of its own."""
     output = results / f"tiny/models/{model}/seed1/model.safetensors"
     one = tiny.job(results / "tiny", output, tiny.settings(**training), **job or {})
-    process = multiprocessing.get_context("fork").Process(target=quietly, args=(one,))
+    process = multiprocessing.get_context("fork").Process(target=train, args=(one,))
     process.start()
     return process
-
-
-def quietly(job: TrainingJob) -> None:
-    """End with an exit code, as the command does, where there is an error."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
-    try:
-        train(job)
-    except UserError as error:
-        os._exit(error.exit_code)
 
 
 TOLD = """

@@ -10,28 +10,17 @@ from convs2s.files.text import write_lines
 from convs2s.scoring.bleu import compare
 from convs2s.scoring.comparison import compare_models, compare_outputs
 from convs2s.scoring.reports.layout import Report, render_text
-from tests.support.refusals import says
+from tests.support.refusals import rows, says
 from tests.support.score_files import decoded, read
 
-REFERENCE = """\
-the man sees two red cars .
-a dog runs .
-she is here .
-yes .
-so"""
-BASELINE = """\
-the man sees a red car .
-a  dog runs .
-she is here .
-no .
-x"""
-SYSTEM = """\
-the man sees two red cars .
-a dog runs .
-she was there .
-no !
-y"""
-
+LINES = """
+the man sees a red car . => the man sees two red cars . => the man sees two red cars .
+a  dog runs . => a dog runs . => a dog runs .
+she is here . => she was there . => she is here .
+no . => no ! => yes .
+x => y => so
+"""
+"""What the baseline, the system and a translator make of a line."""
 
 RIGHT = "le chien {} dort dans la maison rouge ."
 WRONG = "le chat mange dans la maison ."
@@ -90,7 +79,7 @@ def test_pairs_of_runs_and_their_means(tmp_path: Path) -> None:
 
 def test_lines_go_from_the_largest_gain_to_the_largest_loss() -> None:
     names = ("old", "new")
-    texts = [text.split("\n") for text in (BASELINE, SYSTEM, REFERENCE)]
+    texts = list(zip(*rows(LINES), strict=True))
     source = ["s1", "s2", "s3", "s4", "s5"]
     one, few = (
         compare_outputs(*texts, form="tokenized", names=names, most=most, source=source)

@@ -13,8 +13,10 @@ from convs2s.config.load import load
 from convs2s.config.settings import Settings
 from convs2s.layout import Layout
 from convs2s.paper.cells import Cell, cells
+from convs2s.paper.charts import padded
 from convs2s.paper.results import entries_of, results
 from convs2s.paper.tables import sheet, write_table
+from convs2s.paper.trends import trend_panels
 from tests.support.cells import bleu, frame_of, table, write
 from tests.support.refusals import says
 from tests.support.score_files import read, scored_rouge
@@ -263,3 +265,32 @@ def test_a_printed_table_has_the_values_and_their_footnotes(paper: Settings) -> 
             f"\n[2] to run it: `snakemake {training} --config scale=paper`\n",
             note,
         )
+
+
+# ---- trends ----
+
+
+@pytest.mark.parametrize("stand_in", [None, "captions"])
+def test_on_stand_in_data_each_side_has_an_axis_of_its_own(
+    paper: Settings, stand_in: str | None
+) -> None:
+    scale = paper.scale.model_copy(update={"stand_in": stand_in})
+    settings = replace(paper, scale=scale)
+    found = []
+    for row, scores in enumerate(((40.0, 41.0), (41.0, 42.0))):
+        cell = of_row(paper, "table7", row)[0]
+        for path, score in zip(cell.paths, scores, strict=False):
+            found.append(write(path, bleu(after=50.0, before=score)))
+    measured = cells(paper, "table7")
+    shown = results(measured, entries_of(paper, measured, found))
+    printed = [float(str(row.paper["bleu"])) for row in paper.paper["table7"].rows]
+    ours = [40.5 - 0.5**0.5, 41.5 + 0.5**0.5]
+    for theirs, is_small, channel in ((printed[:2], True, "y"), (printed, False, "x")):
+        axes = []
+        for panel in trend_panels(settings, "table7", shown, is_small=is_small)[0]:
+            encodings = panel["encoding"] | panel["layer"][-1].get("encoding", {})
+            axes.append(encodings[channel]["scale"]["domain"])
+        if stand_in:
+            assert axes == [padded(theirs), padded(ours)]
+        else:
+            assert axes == [padded([*theirs, *ours])] * 2

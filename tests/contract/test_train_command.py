@@ -68,13 +68,8 @@ def test_what_no_option_says_is_the_configurations(
         assert f"{found} {one.time_limit} {one.requeues}" == expected
 
 
-@pytest.mark.parametrize(("rank", "times"), [("0", 1), ("1", 0)])
 def test_a_signal_before_the_first_update_is_reported_once(
-    run: Terminal,
-    jobs: list[TrainingJob],
-    capsys: pytest.CaptureFixture[str],
-    rank: str,
-    times: int,
+    run: Terminal, jobs: list[TrainingJob], capsys: pytest.CaptureFixture[str]
 ) -> None:
     """By the first worker, also while its modules are imported."""
 
@@ -82,12 +77,13 @@ def test_a_signal_before_the_first_update_is_reported_once(
         signal.raise_signal(signal.SIGTERM)
 
     run.monkeypatch.setattr("convs2s.config.load.load", stop)
-    run.monkeypatch.setenv("RANK", rank)
     before = signal.getsignal(signal.SIGTERM)
-    with pytest.raises(SystemExit) as ended:
-        main(TRAIN)
-    said = capsys.readouterr().err
-    assert ended.value.code == 75
-    assert signal.getsignal(signal.SIGTERM) == before
-    assert said.count("convs2s: training is not finished: ") == times
-    assert said.count("\n") == times
+    for rank, times in (("0", 1), ("1", 0)):
+        run.monkeypatch.setenv("RANK", rank)
+        with pytest.raises(SystemExit) as ended:
+            main(TRAIN)
+        assert ended.value.code == 75
+        assert signal.getsignal(signal.SIGTERM) == before
+        said = capsys.readouterr().err
+        assert said.count("convs2s: training is not finished: ") == times
+        assert said.count("\n") == times

@@ -78,9 +78,6 @@ def test_a_line_or_a_bar_and_the_file_say_how_far_an_epoch_is(
 def test_a_signal_before_and_after_the_updates_is_said(
     task: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def be_told(*_: object) -> None:
-        os.kill(os.getpid(), signal.SIGTERM)
-
     phases = []
 
     def note(*_: object) -> None:
@@ -89,7 +86,7 @@ def test_a_signal_before_and_after_the_updates_is_said(
     one = tiny.job(task, tmp_path / "model", tiny.settings(maximum_epochs=1))
     for owner, step in ((TrainingData, "check_checksums"), (Trainer, "result")):
         with monkeypatch.context() as patch:
-            patch.setattr(owner, step, be_told)
+            patch.setattr(owner, step, lambda *_: signal.raise_signal(signal.SIGTERM))
             with pytest.raises(Interrupted, match="SIGTERM"):
                 train(one)
         said = read(tmp_path / "state/progress.json")
