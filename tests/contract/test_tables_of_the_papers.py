@@ -58,8 +58,7 @@ def said(settings: Settings, name: str, row: int, scores: Sequence[str]) -> str:
 
 
 def test_a_cell_is_mean_and_deviation_over_the_runs_found(paper: Settings) -> None:
-    ppl, score, length = of_row(paper, "table4", 1)
-    assert score.paths == length.paths
+    ppl, score, _ = of_row(paper, "table4", 1)
     found = [
         write(score.paths[0], bleu(after=30.0, before=21.0, lines=2737)),
         write(score.paths[2], bleu(after=30.0, before=22.0, lines=2737)),
@@ -161,8 +160,6 @@ def test_what_a_scale_leaves_out_or_puts_in_place_is_said(
         "runs the depths in between: encoder 2, 3, 4, 6, ",
         "; decoder 4, 6, 8, ",
     )
-    layers = table(demo, "figure2", [])["Layers"]
-    assert list(layers)[-6:] == ["1", "2", "3", "5", "7", "25"]
     assert "STAND-IN" not in "".join(sheet(paper, "table1", []).headings)
     mirror = load(root, {"scale": "mirror"})
     values = list(table(mirror, "table5", [])["BLEU (ours)"])

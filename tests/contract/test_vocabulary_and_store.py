@@ -30,7 +30,6 @@ from convs2s.data.word_counts import added_counts, count_words
 from convs2s.files.checksums import sha256
 from convs2s.files.text import write_json
 from convs2s.scoring.data_counts import TrainingOverlap
-from convs2s.text.reserved_words import RESERVED_WORDS
 from tests.support.refusals import refusal, says
 
 
@@ -41,7 +40,6 @@ def test_the_most_frequent_words_by_count_and_code_point(tmp_path: Path) -> None
     words = ('"\u2028', "#", "ab", "ba", "zA", "éa")
     assert tuple(word for word, _ in kept) == words
     assert most_frequent(counts.items(), 3) == kept[:3]
-    assert RESERVED_WORDS.issuperset(SPECIAL_TOKENS)
     write_counts(tmp_path / "table", kept)
     vocabulary = read_vocabulary(tmp_path / "table")
     assert vocabulary.tokens == (*SPECIAL_TOKENS, *words)
@@ -182,10 +180,11 @@ def test_a_store_gives_back_what_was_written(tmp_path: Path) -> None:
     assert len(store) == len(pairs)
     for index in (0, ROWS_PER_BATCH - 1, ROWS_PER_BATCH, ROWS_PER_BATCH + 1):
         assert tuple(side.tolist() for side in store[index]) == pairs[index]
-    for side, kind, longest in (("source", np.uint16, 300), ("target", np.uint8, 255)):
-        lengths = store.lengths(side)
-        assert lengths.dtype == kind
-        assert lengths.tolist()[-3:] == [2 if side == "source" else 1, longest, 2]
+    sources = store.lengths("source")
+    targets = store.lengths("target")
+    assert (sources.dtype, targets.dtype) == (np.uint16, np.uint8)
+    assert sources.tolist()[-3:] == [2, 300, 2]
+    assert targets.tolist()[-3:] == [1, 255, 2]
 
 
 def test_a_store_that_is_absent_or_of_other_batches_is_refused(
