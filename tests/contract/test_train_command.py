@@ -11,8 +11,8 @@ from convs2s.training.identity import TrainingJob
 from tests.conftest import Terminal
 from tests.support.refusals import rows
 
-OPTIONS = "--model small --output m.safetensors"
-TRAIN = f"train results/demo_en_fr {OPTIONS}".split()
+NEEDED = "--model small --output m.safetensors"
+TRAIN = f"train results/demo_en_fr {NEEDED}".split()
 
 
 @pytest.fixture
@@ -31,7 +31,7 @@ def test_tables_and_the_name_of_the_folder_reach_the_training(
     for name in ("dictionary.tsv", "candidates.tsv", "en.tsv", "fr.tsv"):
         Path(name).touch()
     tables = "--dictionary dictionary.tsv --candidates candidates.tsv"
-    command = f"train . {OPTIONS} {tables} --truecasers en.tsv fr.tsv"
+    command = f"train . {NEEDED} {tables} --truecasers en.tsv fr.tsv"
     run(*command.split())
     (job,) = jobs
     assert str(job.dictionary).endswith("dictionary.tsv")
