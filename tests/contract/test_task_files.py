@@ -1,15 +1,14 @@
 """What a task's file states: its text, files, references and what is recorded of them."""
 
+import json
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 import yaml
 
-from convs2s.config.corpus import HoldOutPart
 from convs2s.config.file_reference import Download, known_download
-from convs2s.config.load import load
+from convs2s.config.load import merged
 from convs2s.config.messages import validated
 from convs2s.config.settings import Settings
 from convs2s.config.task import Task
@@ -17,93 +16,86 @@ from tests.contract.pages import fenced
 from tests.support.refusals import refusal, rows, says
 from tests.support.user_task import TASK
 
-URL = "https://data.example/a.tgz"
-RELEASED = """{released: {
-  model: a#m, source_dictionary: a#s, target_dictionary: a#t, bpe_codes: a#c
-}}"""
+
+def task(changes: str = "{}") -> Task:
+    """Return the task of `TASK` with changes, as they stand in a file."""
+    stated = merged(yaml.safe_load(TASK), yaml.safe_load(changes))
+    return validated(Task, stated, "mine").named("mine")
 
 
-def task(**changes: object) -> Task:
-    """Return the task of `TASK` with changes of its keys, or of its corpus by train and tests."""
-    stated: dict[str, Any] = yaml.safe_load(TASK)
-    for split in {"train", "valid", "tests"} & changes.keys():
-        stated["corpus"][split] = changes.pop(split)
-    return validated(Task, stated | changes, "mine").named("mine")
-
-
-def pair(source: str, target: str, *references: str) -> dict[str, object]:
-    stated: dict[str, object] = {"source": source, "target": target}
-    return stated | ({"references": list(references)} if references else {})
-
-
-KEYS = """
+THREE = """corpus: {tests: {three: [
+  {source: t.en, target: t.fr, references: [t1.fr, t2.fr]}
+]}}"""
+NAMED = {
+    "RELEASED": """released: {
+      model: a#m, source_dictionary: a#s, target_dictionary: a#t, bpe_codes: a#c
+    }""",
+    "HELD_OUT": "{corpus: {valid: []}, hold_out: {every: 100}}",
+    "THREE": THREE,
+    "OPUS": "corpus: {train: [{source: opus:S/v2/en-ro#en, target: opus:S/v2/en-ro#ro}]}",
+    "ZIP": "https://object.pouta.csc.fi/OPUS-S/v2/moses/en-ro.txt.zip",
+}
+ASKED = """
 {} => text_name => mine
-{text: other} => text_name => other
+text: other => text_name => other
+text: other => name => mine
 {} => model_text => clean
-{preparation: {truecase: true}} => model_text => truecased
+preparation: {truecase: true} => model_text => truecased
 {} => splits => [train, valid, mine]
 RELEASED => splits => [mine]
 RELEASED => headline_runs => [released]
 RELEASED => released_references => [a#m, a#s, a#t, a#c]
-{headline: {seeds: [1, 3]}} => headline_runs => [seed1, seed3]
+headline: {seeds: [1, 3]} => headline_runs => [seed1, seed3]
 {} => headline_tests => [mine]
-{headline: {tests: [a]}} => headline_tests => [a]
+headline: {tests: [a]} => headline_tests => [a]
 {} => development_sets => [valid, mine]
 {} => bpe_codes_names => [codes]
-{vocabulary: {joint: false}} => bpe_codes_names => [codes.en, codes.fr]
-{vocabulary: {kind: word}} => bpe_codes_names => []
-{vocabulary: {kind: word}} => has_dictionary => true
-{vocabulary: {kind: bpe}} => has_dictionary => false
+vocabulary: {joint: false} => bpe_codes_names => [codes.en, codes.fr]
+vocabulary: {joint: false} => bpe_codes_names en => [codes.en]
+vocabulary: {kind: word} => bpe_codes_names => []
+vocabulary: {kind: word} => has_dictionary => true
+vocabulary: {kind: bpe} => has_dictionary => false
+vocabulary: {source_size: 3} => vocabulary_size en => 3
+vocabulary: {source_size: 3} => vocabulary_size fr => null
+{} => language_pair => [en, fr]
+{} => side_of en => source
+{} => side_of fr => target
+HELD_OUT => file_pairs valid => [[train.en, train.fr]]
+HELD_OUT => file_pairs train => [[train.en, train.fr]]
+HELD_OUT => hold_out_of valid => [100, true]
+HELD_OUT => hold_out_of train => [100, false]
+HELD_OUT => hold_out_of mine => null
+{} => hold_out_of valid => null
+{} => file_pairs valid => [[valid.en, valid.fr]]
+{} => references => [train.en, train.fr, valid.en, valid.fr, test.en, test.fr]
+{} => reference_count mine => 1
+THREE => reference_count three => 3
+THREE => reference_pairs three 2 => [[t.fr, t2.fr]]
+THREE => file_pairs three => [[t.en, t.fr]]
+THREE => references [three] => [t.en, t.fr, t1.fr, t2.fr]
+OPUS => references [train] => ['ZIP#S.en-ro.en', 'ZIP#S.en-ro.ro']
 """
 
 
-@pytest.mark.parametrize(("stated", "ask", "expected"), rows(KEYS))
-def test_what_follows_from_a_key(stated: str, ask: str, expected: str) -> None:
-    mine = task(**yaml.safe_load(stated.replace("RELEASED", RELEASED)))
-    found = getattr(mine, ask)
-    if callable(found):
-        found = found()
-    found = list(found) if isinstance(found, tuple) else found
-    assert found == yaml.safe_load(expected)
+def test_what_follows_from_a_key() -> None:
+    for stated, asked, expected in rows(ASKED):
+        for name, text in NAMED.items():
+            stated = stated.replace(name, text)
+            expected = expected.replace(name, text)
+        name, *arguments = asked.split()
+        found = getattr(task(stated), name)
+        if callable(found):
+            found = found(*map(yaml.safe_load, arguments))
+        # A tuple is as good as a list.
+        assert json.loads(json.dumps(found)) == yaml.safe_load(expected), asked
 
 
-def test_what_belongs_to_a_language() -> None:
-    mine = task(vocabulary={"kind": "word", "source_size": 3})
-    assert mine.model_copy(update={"text": "other"}).name == "mine"
-    assert mine.language_pair == ("en", "fr")
-    assert (mine.vocabulary_size("en"), mine.vocabulary_size("fr")) == (3, None)
-    assert (mine.side_of("en"), mine.side_of("fr")) == ("source", "target")
-    assert task(vocabulary={"joint": False}).bpe_codes_names("en") == ["codes.en"]
-    says(
-        refusal(mine.side_of, "de"), "mine", "unknown language 'de'; expected one of en"
-    )
-
-
-def test_validation_is_held_out_or_of_files_of_its_own() -> None:
-    held = task(valid=[], hold_out={"every": 100})
-    train = [("train.en", "train.fr")]
-    assert held.file_pairs("valid") == held.file_pairs("train") == train
-    assert held.hold_out_of("valid") == HoldOutPart(every=100, held=True)
-    assert held.hold_out_of("train") == HoldOutPart(every=100, held=False)
-    assert held.hold_out_of("mine") is None
-    own = task(valid=[pair("a", "b"), pair("a", "b")])
-    assert own.hold_out_of("valid") is None
-    assert own.file_pairs("valid") == [("a", "b")] * 2
-    files = ["train.en", "train.fr", "a", "b", "test.en", "test.fr"]
-    assert own.references() == files
-
-
-def test_a_test_set_may_have_further_references() -> None:
-    mine = task(
-        tests={"one": [pair("o.en", "o.fr")], "three": [pair("t.en", "t.fr", "1", "2")]}
-    )
-    assert (mine.reference_count("one"), mine.reference_count("three")) == (1, 3)
-    assert mine.reference_pairs("three", 2) == [("t.fr", "2")]
-    assert mine.file_pairs("three") == [("t.en", "t.fr")]
-    assert mine.references(mine.splits)[-2:] == ["1", "2"]
-    says(
-        refusal(mine.reference_pairs, "three", 3), "'three'", "3 references", "number 3"
-    )
+def test_what_a_task_does_not_have_is_refused() -> None:
+    mine = task(THREE)
+    said = refusal(mine.side_of, "de")
+    says(said, "mine", "unknown language 'de'; expected one of en")
+    said = refusal(mine.reference_pairs, "three", 3)
+    says(said, "'three'", "3 references", "number 3")
     says(refusal(mine.reference_count, "thre"), "the task mine", "did you mean 'three'")
 
 
@@ -111,22 +103,10 @@ def test_missing_files_are_named_with_how_to_come_by_them() -> None:
     mine = task()
     mine.require_files(lambda path: True)
     said = refusal(mine.require_files, lambda path: path.endswith(".en"))
-    says(
-        said,
-        "mine: missing files: train.fr, valid.fr, test.fr; ",
-        "config/tasks/mine.y",
-    )
-    corpus = mine.corpus.model_copy(update={"obtain": "ask for them"})
-    asked = mine.model_copy(update={"corpus": corpus})
+    missing = "mine: missing files: train.fr, valid.fr, test.fr; "
+    says(said, missing, "config/tasks/mine.y")
+    asked = task("corpus: {obtain: ask for them}")
     says(refusal(asked.require_files, lambda path: False), "test.fr; ask for them")
-
-
-def test_an_entry_of_opus_is_a_member_of_its_archive() -> None:
-    own = pair("opus:SETIMES/v2/en-ro#en", "opus:SETIMES/v2/en-ro#ro")
-    (train,) = task(train=[own]).corpus.train
-    archive = "https://object.pouta.csc.fi/OPUS-SETIMES/v2/moses/en-ro.txt.zip"
-    assert train.source == f"{archive}#SETIMES.en-ro.en"
-    assert train.target == f"{archive}#SETIMES.en-ro.ro"
 
 
 def test_the_sources_of_a_text_are_named_with_what_is_known_of_them(
@@ -138,64 +118,60 @@ def test_the_sources_of_a_text_are_named_with_what_is_known_of_them(
     assert names == ["train.en.gz", "train.de.gz", "val.en.gz", "val.de.gz"]
     assert all(source.sha256 and source.licence for source in captions)
     demo = settings.dataset_metadata("demo_en_fr").sources
-    licence = "MIT: this project generates it"
-    assert {source.licence for source in demo} == {licence}
+    licences = {source.licence for source in demo}
+    assert licences == {"MIT: this project generates it"}
     # What the mirror stands in for has no checksum of upstream.
     scale = settings.scale.model_copy(update={"generated_mirror": True})
     mirror = replace(settings, scale=scale).dataset_metadata("multi30k_en_de").sources
     assert {source.sha256 for source in mirror} == {None}
-    titles = settings.tasks["arxiv_titles"]
-    assert titles.titles
-    assert set(titles.titles.files) <= set(titles.references(titles.splits))
 
 
 @pytest.mark.usefixtures("in_folder")
 def test_a_task_is_large_by_the_bytes_of_its_training_files(settings: Settings) -> None:
     """An archive counts once, whatever of it is read; files of one's own as they are there."""
-    archive = [pair(f"{URL}#a.en", f"{URL}#a.fr"), pair(f"{URL}#b", f"{URL}#c")]
+    url = "https://data.example/a.tgz"
+    archive = task(
+        f"corpus: {{train: [{{source: '{url}#a.en', target: '{url}#a.fr'}}]}}"
+    )
 
-    def is_large(
-        size: int | None, above: int, *train: object, mirror: bool = False
-    ) -> bool:
+    def is_large(mine: Task, size: int | None = None, mirror: bool = False) -> bool:
         given = replace(
             settings,
-            tasks={"mine": task(train=train or archive)},
-            downloads={URL: Download(url=URL, bytes=size)},
-            options=settings.options.model_copy(update={"scatter_above": above}),
+            tasks={"mine": mine},
+            downloads={url: Download(url=url, bytes=size)},
+            options=settings.options.model_copy(update={"scatter_above": 1}),
             scale=settings.scale.model_copy(update={"generated_mirror": mirror}),
         )
         return given.is_large("mine")
 
-    assert is_large(100_000_000, 100)
-    assert not is_large(99_999_999, 100)
-    assert is_large(99_999_999, 99)
-    assert not is_large(10**12, 100, mirror=True)
-    assert not is_large(None, 1)
-    assert is_large(None, 0)
-    own = pair("train.en", "train.fr")
-    assert not is_large(None, 1, own)  # before they are there
+    assert is_large(archive, 1_000_000)
+    assert not is_large(archive, 999_999)
+    assert not is_large(archive, 10**12, mirror=True)
+    assert not is_large(archive)
+    assert not is_large(task())  # before they are there
     for size in (499_999, 500_000):
         Path("train.en").write_bytes(bytes(500_000))
         Path("train.fr").write_bytes(bytes(size))
-        assert is_large(None, 1, own) == (size == 500_000)
+        assert is_large(task()) == (size == 500_000)
 
 
-def test_a_download_is_known_by_its_place(root: Path, settings: Settings) -> None:
+def test_a_download_is_known_by_its_place(settings: Settings) -> None:
     known = "www.statmt.org/wmt14/test-full.tgz"
-    urls = [
+    urls = (
         f"http://{known}#a",
         f"https://{known}#b",
         "http://host/a",
         "https://host/a",
-    ]
-    tests = {"test": [pair(url, "b") for url in urls]}
-    given = replace(settings, tasks={"mine": task(tests=tests)}, models={})
-    source = given.download_at(known)
+    )
+    pairs = ", ".join(f"{{source: '{url}', target: b}}" for url in urls)
+    mine = task(f"corpus: {{tests: {{mine: [{pairs}]}}}}")
+    given = replace(settings, tasks={"mine": mine}, models={})
     md5 = "a8cd784e006feb32ac6f3d9ec7eb389a"
     url = f"http://{known}"
-    assert source == {"url": url, "size": None, "sha256": None, "md5": md5}
+    source = {"url": url, "size": None, "sha256": None, "md5": md5}
+    assert given.download_at(known) == source
     assert given.download_at("host/a")["url"] == "https://host/a"
-    downloads = load(root).downloads
+    downloads = settings.downloads
     assert known_download(f"https://{known}", downloads) is downloads[url]
     said = refusal(given.download_at, known.replace("full", "fill"))
     says(said, "results/downloads/", "test-fill.tgz", f"did you mean '{known}'?")

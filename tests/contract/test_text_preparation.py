@@ -1,4 +1,7 @@
-"""What each named preparation makes of a line, and of words again; also one of the user's own."""
+"""What each named preparation makes of a line, and of words again; also one of the user's own.
+
+What Moses' scripts make of English, German, French and Romanian is in reference/test_text_moses.py.
+"""
 
 from pathlib import Path
 
@@ -7,70 +10,45 @@ import pytest
 from convs2s.config.corpus import PREPARATIONS, PreparationRecipes
 from convs2s.config.extensions import export_extensions
 from convs2s.text.preparation import Preparation
+from tests.support.refusals import says
 
-TRAIN, TEST = "moses_train", "moses_test"
-QUOTED = "“It’s low-cost”, he said… (5 %)"
 TITLE = "L'homme n'est pas M. Dupont, e.g. 5,3."
-ROMANIAN = "Ştiţi că ŢARA învaţă în „România”?"
 STANFORD = "the 9 @-@ year @-@ old said &apos; hello &apos; &amp; went"
 TOKENIZED = "us-china ties at ##.# % , <unk> ' no ' &amp; \" yes \" | n't [ sic ] -lrb- \u2019 é"
 """A line as Gigaword has them, with more of what Moses would change."""
 
 
 @pytest.mark.parametrize(
-    ("name", "language", "line", "words"),
+    ("recipe", "line", "words"),
     [
-        (
-            TRAIN,
-            "en",
-            QUOTED,
-            "&quot; It &apos;s low @-@ cost , &quot; he said ... ( 5 % )",
-        ),
-        (TEST, "en", QUOTED, "“ It &apos;s low @-@ cost ” , he said … ( 5 % )"),
         # A kind of text is tokenized as its language.
         (
-            TEST,
-            "fr_title",
+            "moses_test fr_title",
             TITLE,
             "L&apos; homme n&apos; est pas M. Dupont , e.g. 5,3 .",
         ),
-        (
-            TEST,
-            "en_title",
-            TITLE,
-            "L &apos;homme n &apos;est pas M. Dupont , e.g. 5,3 .",
-        ),
-        # Commas for cedillas.
-        ("wmt16", "ro", ROMANIAN, "Știți că ȚARA învață în &quot; România &quot; ?"),
-        (
-            "wmt16_plain",
-            "ro",
-            ROMANIAN,
-            "Stiti ca TARA invata in &quot; Romania &quot; ?",
-        ),
-        ("wmt16", "en", "Ştiţi că", "Ştiţi că"),
-        ("wmt16_plain", "en", "Ştiţi că", "Ştiţi că"),
+        # Only Romanian has commas for cedillas.
+        ("wmt16 ro", "Ştiţi în „România”", "Știți în &quot; România &quot;"),
+        ("wmt16_plain ro", "Ştiţi în „România”", "Stiti in &quot; Romania &quot;"),
+        ("wmt16 en", "Ştiţi că", "Ştiţi că"),
         # Stanford's words are Moses' but for the mark of a hyphen.
-        ("stanford", "en", STANFORD.replace("@-@", "##AT##-##AT##"), STANFORD),
-        (TEST, "en", "the 9-year-old said ' hello ' & went", STANFORD),
+        ("stanford en", STANFORD.replace("@-@", "##AT##-##AT##"), STANFORD),
+        ("moses_test en", "the 9-year-old said ' hello ' & went", STANFORD),
         # The rule of commas of English and Czech.
-        (TRAIN, "en", 'a," b', "a , &quot; b"),
-        (TRAIN, "cs", 'a," b', "a , &quot; b"),
-        (TRAIN, "de", 'a," b', "a &quot; , b"),
-        ("none", "en_title", TOKENIZED, TOKENIZED),
-        # Words end at any blank, and hold every other character.
-        *(
-            ("none", "en", f"{blank}a{blank}<unk>{blank}", "a <unk>")
-            for blank in (*" \t\r\x1c\x1f\x85\xa0\u2028\u3000", "  ", "\v\f")
-        ),
-        *(
-            ("none", "en", f"a{character}b {character}", f"a{character}b {character}")
-            for character in "\0\x07\u200b\ufeff\u00ad\ue000"
+        ("moses_train cs", 'a," b', "a , &quot; b"),
+        ("moses_train de", 'a," b', "a &quot; , b"),
+        # Words that come tokenized end at any blank, and hold every other character.
+        ("none en_title", TOKENIZED, TOKENIZED),
+        ("none en", "\x85a\xa0\u2028<unk>\u3000\t\r\v\f\x1c\x1fb", "a <unk> b"),
+        (
+            "none en",
+            "a\0\x07\u200b\ufeff\u00ad\ue000b",
+            "a\0\x07\u200b\ufeff\u00ad\ue000b",
         ),
     ],
 )
-def test_words_of_a_line(name: str, language: str, line: str, words: str) -> None:
-    assert Preparation(name, language).prepare(line) == words
+def test_words_of_a_line(recipe: str, line: str, words: str) -> None:
+    assert Preparation(*recipe.split()).prepare(line) == words
 
 
 @pytest.mark.parametrize("name", PREPARATIONS)
@@ -83,9 +61,8 @@ def test_text_of_words(name: str) -> None:
 
 def test_preparations_are_documented(root: Path) -> None:
     page = " ".join((root / "docs/preparation.md").read_text("utf-8").split())
-    assert all(f"`{name}`" in page for name in PREPARATIONS)
-    sentence = "`convs2s translate` prepares its input as test text** (`{}` unless the task says"
-    assert sentence.format(PreparationRecipes().test) in page
+    usual = f"prepares its input as test text** (`{PreparationRecipes().test}` unless"
+    says(page, usual, *(f"`{name}`" for name in PREPARATIONS))
 
 
 OWN = """

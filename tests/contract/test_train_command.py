@@ -9,8 +9,10 @@ from convs2s.cli.main import main
 from convs2s.config.load import load
 from convs2s.training.identity import TrainingJob
 from tests.conftest import Terminal
+from tests.support.refusals import rows
 
-TRAIN = ("train", "results/demo_en_fr", "--model", "small", "--output", "m.safetensors")
+NEEDED = "--model small --output m.safetensors"
+TRAIN = f"train results/demo_en_fr {NEEDED}".split()
 
 
 @pytest.fixture
@@ -26,73 +28,62 @@ def jobs(copy: Path, monkeypatch: pytest.MonkeyPatch) -> list[TrainingJob]:
 def test_tables_and_the_name_of_the_folder_reach_the_training(
     copy: Path, run: Terminal, jobs: list[TrainingJob]
 ) -> None:
-    names = ("dictionary.tsv", "candidates.tsv", "en.tsv", "fr.tsv")
-    dictionary, candidates, *truecasers = (copy / name for name in names)
-    for path in (dictionary, candidates, *truecasers):
-        path.touch()
-    tables = ("--dictionary", dictionary, "--candidates", candidates)
-    run("train", ".", *TRAIN[2:], *tables, "--truecasers", *truecasers)
+    for name in ("dictionary.tsv", "candidates.tsv", "en.tsv", "fr.tsv"):
+        Path(name).touch()
+    tables = "--dictionary dictionary.tsv --candidates candidates.tsv"
+    command = f"train . {NEEDED} {tables} --truecasers en.tsv fr.tsv"
+    run(*command.split())
     (job,) = jobs
-    assert (job.dictionary, job.candidates) == (dictionary, candidates)
-    assert list(job.truecasers or ()) == truecasers
+    assert str(job.dictionary).endswith("dictionary.tsv")
+    assert str(job.candidates).endswith("candidates.tsv")
+    assert [path.name for path in job.truecasers or ()] == ["en.tsv", "fr.tsv"]
     assert job.label == f"{copy.name}/small/seed1"
+
+
+# Threads, products, device, minutes between states, events, the time limit and queueing again.
+OPTIONS = """
+=> 3 blas cpu 15.0 False None False
+--threads 2 --products onednn --device auto => 2 onednn auto 15.0 False None False
+--checkpoint-minutes 0.5 --tensorboard => 3 blas cpu 0.5 True None False
+--time-limit 90 --requeue => 3 blas cpu 15.0 False 90.0 True
+"""
 
 
 def test_what_no_option_says_is_the_configurations(
     copy: Path, run: Terminal, jobs: list[TrainingJob]
 ) -> None:
     run(*TRAIN)
-    (copy / "config.local.yaml").write_text("{cores: 3, products: blas, device: cpu}")
-    run(*TRAIN)
-    run(*TRAIN, "--threads", 2, "--products", "onednn", "--device", "auto")
-    run(*TRAIN, "--checkpoint-minutes", 0.5, "--tensorboard")
     threads = load(copy).model("small").training.threads
-    assert [(job.threads, job.products, job.device) for job in jobs[:3]] == [
-        (threads, "auto", "auto"),
-        (3, "blas", "cpu"),
-        (2, "onednn", "auto"),
-    ]
-    before, after = (job.recipe for job in jobs[-2:])
-    assert (before.checkpoint_minutes, before.tensorboard) == (15.0, False)
-    assert (after.checkpoint_minutes, after.tensorboard) == (0.5, True)
+    assert (jobs[-1].threads, jobs[-1].device) == (threads, "auto")
+    # A time limit is a scheduler's.
+    run(*TRAIN, "--time-limit", 90)
+    assert jobs[-1].time_limit is None
+    run.monkeypatch.setenv("PBS_JOBID", "7.server")
+    Path("config.local.yaml").write_text("{cores: 3, products: blas, device: cpu}")
+    for options, expected in rows(OPTIONS):
+        run(*TRAIN, *options.split())
+        one = jobs[-1]
+        recipe = f"{one.recipe.checkpoint_minutes} {one.recipe.tensorboard}"
+        found = f"{one.threads} {one.products} {one.device} {recipe}"
+        assert f"{found} {one.time_limit} {one.requeues}" == expected
 
 
-@pytest.mark.parametrize(
-    ("variables", "lines"),
-    [({}, 1), ({"RANK": "0"}, 1), ({"RANK": "1"}, 0), ({"RANK": "15"}, 0)],
-)
 def test_a_signal_before_the_first_update_is_reported_once(
-    run: Terminal,
-    jobs: list[TrainingJob],
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-    variables: dict[str, str],
-    lines: int,
+    run: Terminal, jobs: list[TrainingJob], capsys: pytest.CaptureFixture[str]
 ) -> None:
     """By the first worker, also while its modules are imported."""
 
     def stop(*_: object, **__: object) -> None:
         signal.raise_signal(signal.SIGTERM)
 
-    monkeypatch.setattr("convs2s.config.load.load", stop)
-    for name, value in variables.items():
-        monkeypatch.setenv(name, value)
+    run.monkeypatch.setattr("convs2s.config.load.load", stop)
     before = signal.getsignal(signal.SIGTERM)
-    with pytest.raises(SystemExit) as ended:
-        main(TRAIN)
-    said = capsys.readouterr().err
-    assert ended.value.code == 75
-    assert signal.getsignal(signal.SIGTERM) == before
-    assert said.count("\n") == lines
-    assert lines == 0 or said.startswith("convs2s: training is not finished: ")
-
-
-def test_a_time_limit_is_a_schedulers(
-    run: Terminal, monkeypatch: pytest.MonkeyPatch, jobs: list[TrainingJob]
-) -> None:
-    run(*TRAIN, "--time-limit", 90)
-    monkeypatch.setenv("PBS_JOBID", "7.server")
-    run(*TRAIN, "--time-limit", 90, "--requeue")
-    run(*TRAIN)
-    assert [job.time_limit for job in jobs] == [None, 90.0, None]
-    assert [job.requeues for job in jobs] == [False, True, False]
+    for rank, times in (("0", 1), ("1", 0)):
+        run.monkeypatch.setenv("RANK", rank)
+        with pytest.raises(SystemExit) as ended:
+            main(TRAIN)
+        assert ended.value.code == 75
+        assert signal.getsignal(signal.SIGTERM) == before
+        said = capsys.readouterr().err
+        assert said.count("convs2s: training is not finished: ") == times
+        assert said.count("\n") == times

@@ -1,46 +1,22 @@
-"""Truecasing: what is learned of a text, what changes of a line, and models that read such text."""
+"""Truecasing: files of text, and models that read such text.
+
+What is learned of a text and what changes of a line is in ``reference/test_text_truecase.py``.
+"""
 
 from pathlib import Path
 
-import pytest
-
 from convs2s.config.decoding import DecodingSettings
 from convs2s.decoding.translate import LineTranslator
-from convs2s.files.text import read_lines, write_lines
 from convs2s.model_file import load_model, save_model
-from convs2s.text.truecase import (
-    Truecaser,
-    learn_truecaser,
-    read_truecaser,
-    truecase_file,
-)
+from convs2s.text.truecase import truecase_file
 
 
-def test_what_starts_a_sentence_has_no_case_of_its_own(tmp_path: Path) -> None:
-    """Neither a line's first word counts, nor one after a full stop, nor after an opening quote."""
-    lines = ["Rot ist es . Gelb auch ? Blau", "&quot; ( Weiß ist rot", "1 2 .", ""]
-    write_lines(tmp_path / "text", lines)
-    table = tmp_path / "truecaser.tsv"
-    learn_truecaser(text=tmp_path / "text", output=table)
-    rows = ["word\tcount", "auch\t1", "es\t1", "ist\t2", "rot\t1"]
-    assert list(read_lines(table)) == rows
-    out = tmp_path / "out"
-    truecase_file(text=tmp_path / "text", truecaser=table, output=out)
-    assert list(read_lines(out)) == ["rot ist es . Gelb auch ? Blau", *lines[1:]]
-    assert Truecaser(read_truecaser(table))("ROT . ROT") == "rot . rot"
-
-
-@pytest.mark.parametrize(
-    ("line", "changed"),
-    [
-        ("Das Haus sah Das . Das Tor : Das", "das Haus sah Das . das Tor : das"),
-        ("&quot; Das Haus", "&quot; das Haus"),
-        # A case that nobody has seen is the most frequent one's wherever it stands.
-        ("sah DAS HAUS", "sah das Haus"),
-    ],
-)
-def test_the_first_words_of_sentences_alone_change(line: str, changed: str) -> None:
-    assert Truecaser(["das", "Das", "Haus"])(line) == changed
+def test_a_text_is_truecased_by_a_table(tmp_path: Path) -> None:
+    text, table, output = (tmp_path / name for name in ("text", "table", "output"))
+    text.write_text("Rot ist es . Gelb auch ? Blau\n&quot; ( Rot\n\n")
+    table.write_text("word\tcount\nauch\t1\nrot\t1\n")
+    truecase_file(text=text, truecaser=table, output=output)
+    assert output.read_text() == "rot ist es . Gelb auch ? Blau\n&quot; ( rot\n\n"
 
 
 def test_a_model_reads_truecased_words_and_writes_capitals(
@@ -60,5 +36,5 @@ def test_a_model_reads_truecased_words_and_writes_capitals(
     (expected,) = plain.translate(["w1 w3 W2"])
     assert lower.tokens == expected.tokens
     assert expected.text.startswith("w")
-    assert lower.text == upper.text == expected.text[0].upper() + expected.text[1:]
+    assert lower.text == upper.text == expected.text.replace("w", "W", 1)
     assert lower.words == [expected.words[0].capitalize(), *expected.words[1:]]

@@ -7,13 +7,12 @@ import subprocess
 import sys
 import tarfile
 import zipfile
-from email import message_from_bytes
-from email.message import Message
 from pathlib import Path
 
 import pytest
 
 from convs2s import __version__
+from convs2s.api.translator import Translator
 from convs2s.cli.main import EXTRAS
 from tests.support.bare_python import (
     bare_python,
@@ -22,6 +21,7 @@ from tests.support.bare_python import (
     without_pythonpath,
 )
 from tests.support.checkout import check_out
+from tests.support.refusals import rows, says
 from tests.support.served import ModelServer
 
 URL = "https://example.org/owner/convs2s"
@@ -33,10 +33,6 @@ folder = sys.argv[1]  # the builds put their own arguments there
 build_meta.build_wheel(folder)
 build_meta.build_sdist(folder)
 """
-DEMO = (
-    "from pathlib import Path; from convs2s.demo.corpus import write_demo_corpus; "
-    "write_demo_corpus(Path())"
-)
 
 
 @pytest.fixture(scope="module")
@@ -58,26 +54,24 @@ def built(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def stated(built: Path) -> Message:
+def stated(built: Path) -> str:
     """What the wheel says of itself."""
     with zipfile.ZipFile(built / WHEEL) as archive:
-        name = f"convs2s-{__version__}.dist-info/METADATA"
-        return message_from_bytes(archive.read(name))
+        return archive.read(f"convs2s-{__version__}.dist-info/METADATA").decode()
+
+
+def required(stated: str, extra: str = "") -> list[str]:
+    """Return what the wheel requires for an extra, or without any."""
+    lines = re.findall(r"^Requires-Dist: (.*)$", stated, re.MULTILINE)
+    if extra:
+        return [line for line in lines if line.endswith(f'extra == "{extra}"')]
+    return [line for line in lines if "extra ==" not in line]
 
 
 @pytest.fixture(scope="module")
-def requirements(stated: Message) -> list[str]:
-    """What the wheel requires without any extra."""
-    required = stated.get_all("Requires-Dist", [])
-    return [line for line in required if "extra ==" not in line]
-
-
-@pytest.fixture(scope="module")
-def python(
-    built: Path, requirements: list[str], tmp_path_factory: pytest.TempPathFactory
-) -> Path:
+def python(built: Path, stated: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A Python with the wheel and what it requires, and nothing else."""
-    python = bare_python(tmp_path_factory.mktemp("wheel") / "venv", requirements)
+    python = bare_python(tmp_path_factory.mktemp("wheel") / "venv", required(stated))
     pip = [sys.executable, "-m", "pip", "--python", str(python), "install", "-q"]
     # An editable install leaves its metadata in src/, which a PYTHONPATH makes pip find there: it
     # would say that this version is installed already.
@@ -89,8 +83,8 @@ def python(
     return python
 
 
-def test_the_wheel_does_not_need_the_workflow(requirements: list[str]) -> None:
-    packages = closure(requirements)
+def test_the_wheel_does_not_need_the_workflow(stated: str) -> None:
+    packages = closure(required(stated))
     assert {"onnxruntime", "sacremoses", "subword-nmt", "uvicorn"} <= packages
     assert not packages & {"torch", "scipy", "pandas", "snakemake", "pytest"}
 
@@ -105,41 +99,49 @@ def test_both_have_every_file_of_the_package(root: Path, built: Path) -> None:
     assert package | {"LICENSE"} <= members
 
 
-def test_the_wheel_says_whose_it_is_and_its_links_have_addresses(
-    stated: Message,
-) -> None:
-    links = dict(url.split(", ") for url in stated.get_all("Project-URL", []))
-    assert links["Source"] == URL
-    assert stated["License-Expression"] == "MIT"
-    assert stated["Author"]
-    assert "Typing :: Typed" in stated.get_all("Classifier", [])
-    read = re.findall(r"\]\(([^)]+)\)", str(stated.get_payload()))
-    assert f"{URL}/blob/v{__version__}/docs/install.md" in read
-    assert f"{URL}/raw/v{__version__}/docs/images/attention.png" in read
-    assert [link for link in read if not link.startswith(("https://", "#"))] == []
+def test_the_wheel_says_whose_it_is_and_its_links_have_addresses(stated: str) -> None:
+    says(
+        stated,
+        f"\nProject-URL: Source, {URL}\n",
+        "\nLicense-Expression: MIT\n",
+        "\nAuthor: ",
+        "\nClassifier: Typing :: Typed\n",
+        f"]({URL}/blob/v{__version__}/docs/install.md)",
+        f"]({URL}/raw/v{__version__}/docs/images/attention.png)",
+    )
+    assert re.findall(r"\]\((?!https://|#)", stated) == []
+
+
+COMMANDS = """
+convs2s translate model.safetensors --threads=1 --minimum-length=3 < text > translated
+convs2s attention model.safetensors 'w1 w2' > page.html
+convs2s score bleu --reference text < text > score
+convs2s card model.safetensors > card.md
+convs2s mirror m
+python -c 'from pathlib import Path; from convs2s.demo.corpus import write_demo_corpus; \
+write_demo_corpus(Path())'
+"""
 
 
 def check_commands(python: Path, model: Path, folder: Path) -> None:
-    """Translate, show attention, score and print a card with the packages of this Python alone."""
-    (folder / "model.safetensors").write_bytes(model.read_bytes())
-    text = "w1 w2\n\nw3\n"
-    (folder / "reference.txt").write_text(text)
+    """Give commands that need the packages and the data of this Python alone."""
+    shutil.copy(model, folder / "model.safetensors")
+    (folder / "text").write_text("w1 w2\n\nw3\n")
+    path = f"{python.parent}{os.pathsep}{os.environ['PATH']}"
+    environment = without_pythonpath() | {"PATH": path}
+    subprocess.run(["bash", "-ec", COMMANDS], cwd=folder, env=environment, check=True)
 
-    def typed(*asked: str) -> str:
-        command = str(python.with_name("convs2s"))
-        done = run_bare(python, command, *asked, folder=folder, text=text)
-        assert done.returncode == 0, done.stderr
-        return done.stdout
+    def said(name: str) -> str:
+        return (folder / name).read_text("utf-8")
 
-    asked = ["translate", "model.safetensors", "--threads=1", "--minimum-length=3"]
-    here = [sys.executable, "-m", "convs2s", *asked]
-    expected = subprocess.check_output(here, cwd=folder, input=text, text=True)
-    assert expected.split()
-    assert typed(*asked) == expected
-    page = typed("attention", "model.safetensors", "w1 w2")
-    assert page.startswith("<!DOCTYPE html>")
-    assert typed("score", "bleu", "--reference", "reference.txt").startswith("BLEU = ")
-    assert "- seed: 1\n" in typed("card", "model.safetensors")
+    translator = Translator.load(model, device="cpu")
+    expected = translator.translate(["w1 w2", "", "w3"], minimum_length=3)
+    assert said("translated").splitlines() == [one.text for one in expected]
+    assert said("page.html").startswith("<!DOCTYPE html>")
+    assert said("score").startswith("BLEU = ")
+    assert "- seed: 1\n" in said("card.md")
+    assert said("m/SHA256SUMS").count("\n") > 40
+    assert said("train.en").count("\n") == 12000
 
 
 def test_a_model_file_and_the_wheel_translate(
@@ -177,45 +179,24 @@ def test_installed_from_the_index_it_is_small_and_serves(
     assert (answer.status, server.returncode) == (200, 0)
 
 
-@pytest.mark.parametrize(
-    ("asked", "module", "extra"),
-    [
-        ("results ledger.jsonl --scale multi30k --output page.md", "pandas", "report"),
-        ("status .", "fsspec", "train"),
-        ("score-pairs m --source s --target t", "torch", "train"),
-        ("get wmt14_en_fr", "torch", "train"),
-        (
-            "translate-document m --input page.md --output out",
-            "markdown_it",
-            "documents",
-        ),
-    ],
-)
-def test_a_command_names_the_extra_that_it_lacks(
-    python: Path, tmp_path: Path, asked: str, module: str, extra: str
-) -> None:
+LACKING = """
+results ledger.jsonl --scale multi30k --output page.md => pandas => report
+status . => fsspec => train
+score-pairs m --source s --target t => torch => train
+translate-document m --input page.md --output out => markdown_it => documents
+"""
+
+
+def test_a_command_names_the_extra_that_it_lacks(python: Path, tmp_path: Path) -> None:
     command = str(python.with_name("convs2s"))
     (tmp_path / "page.md").touch()
-    done = run_bare(python, command, *asked.split(), folder=tmp_path)
-    assert done.returncode == 1
-    assert done.stderr.startswith(f"convs2s: error: {module} is not installed: ")
-    assert f"pip install 'convs2s[{extra}]'" in done.stderr
+    for asked, module, extra in rows(LACKING):
+        done = run_bare(python, command, *asked.split(), folder=tmp_path)
+        assert done.returncode == 1
+        assert done.stderr.startswith(f"convs2s: error: {module} is not installed: ")
+        assert f"pip install 'convs2s[{extra}]'" in done.stderr
 
 
-def test_extras_bring_the_modules_that_commands_name(stated: Message) -> None:
-    required = stated.get_all("Requires-Dist", [])
+def test_extras_bring_the_modules_that_commands_name(stated: str) -> None:
     for extra, modules in EXTRAS.items():
-        own = [line for line in required if line.endswith(f'extra == "{extra}"')]
-        brought = " ".join(own).replace("-", "_")
-        assert [name for name in modules if name not in brought] == []
-
-
-def test_the_wheel_has_the_data_of_the_package(python: Path, tmp_path: Path) -> None:
-    mirror = run_bare(
-        python, str(python.with_name("convs2s")), "mirror", "m", folder=tmp_path
-    )
-    assert mirror.returncode == 0, mirror.stderr
-    assert (tmp_path / "m/SHA256SUMS").read_text("utf-8").count("\n") > 40
-    demo = run_bare(python, "-c", DEMO, folder=tmp_path)
-    assert demo.returncode == 0, demo.stderr
-    assert (tmp_path / "train.en").read_text("utf-8").count("\n") == 12000
+        says(" ".join(required(stated, extra)).replace("-", "_"), *modules)

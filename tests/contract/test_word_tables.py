@@ -2,15 +2,14 @@
 
 from pathlib import Path
 
-from convs2s.files.text import read_lines, write_lines
+from convs2s.files.text import read_lines
 from convs2s.text.dictionary import build_dictionary, read_candidates, read_dictionary
 
 
-def tables(folder: Path, pairs: list[tuple[str, str]], links: list[str]) -> list[str]:
-    """Count links; return the rows of the dictionary."""
-    write_lines(folder / "en", (source for source, _ in pairs))
-    write_lines(folder / "fr", (target for _, target in pairs))
-    write_lines(folder / "links", links)
+def tables(folder: Path, sources: str, targets: str, links: str) -> list[str]:
+    """Count the links of lines of text; return the rows of the dictionary."""
+    for name, text in (("en", sources), ("fr", targets), ("links", links)):
+        (folder / name).write_text(text, "utf-8")
     build_dictionary(
         source=folder / "en",
         target=folder / "fr",
@@ -18,37 +17,36 @@ def tables(folder: Path, pairs: list[tuple[str, str]], links: list[str]) -> list
         dictionary=folder / "dictionary.tsv",
         candidates=folder / "candidates.tsv",
     )
-    header, *rows = read_lines(folder / "dictionary.tsv")
-    assert header == "source\ttarget\tcount\tsource_count"
-    return rows
+    return list(read_lines(folder / "dictionary.tsv"))
 
 
 def test_rows_go_by_frequency_then_by_letters(tmp_path: Path) -> None:
-    pairs = [("source b", "z y"), ("source", "y"), ("b ||| c", "é z"), ("b b", "e")]
-    rows = tables(tmp_path, pairs, ["0-0 1-1", "0-0", "0-0 1-0 2-1", ""])
-    assert rows == ["b\ty\t1\t4", "source\ty\t1\t2", "c\tz\t1\t1", "|||\té\t1\t1"]
+    sources = "source b\nsource\nb ||| c\nb b\n"
+    targets = "z y\ny\né z\ne\n"
+    assert tables(tmp_path, sources, targets, "0-0 1-1\n0-0\n0-0 1-0 2-1\n\n") == [
+        "source\ttarget\tcount\tsource_count",
+        "b\ty\t1\t4",
+        "source\ty\t1\t2",
+        "c\tz\t1\t1",
+        "|||\té\t1\t1",
+    ]
     words = {"b": "y", "source": "y", "c": "z", "|||": "é"}
     assert read_dictionary(tmp_path / "dictionary.tsv") == words
-    assert list(read_lines(tmp_path / "candidates.tsv")) == [
-        "source\ttargets",
-        "b\ty é",
-        "source\ty z",
-        "c\tz",
-        "|||\té",
-    ]
+    rows = ["source\ttargets", "b\ty é", "source\ty z", "c\tz", "|||\té"]
+    assert list(read_lines(tmp_path / "candidates.tsv")) == rows
 
 
 def test_the_most_frequent_word_is_taken_and_no_reserved_one(tmp_path: Path) -> None:
     """``<unk>`` of the text is no translation, however often it is aligned."""
-    targets = ["rare", *["zebra"] * 3, *["often"] * 2, "a", *["<unk>"] * 4]
-    pairs = [("word", target) for target in targets]
-    rows = tables(tmp_path, [*pairs, ("<unk>", "the")], ["0-0"] * 12)
-    assert rows == ["word\tzebra\t3\t11"]
+    sources = "word\n" * 11 + "<unk>\n"
+    targets = "rare\n" + "zebra\n" * 3 + "often\n" * 2 + "a\n" + "<unk>\n" * 4 + "the\n"
+    rows = tables(tmp_path, sources, targets, "0-0\n" * 12)
+    assert rows[1:] == ["word\tzebra\t3\t11"]
     found = list(read_candidates(tmp_path / "candidates.tsv"))
     assert found == [("word", ["zebra", "often", "a", "rare"])]
 
 
 def test_candidates_are_at_most_100(tmp_path: Path) -> None:
     words = [f"w{number:03}" for number in range(150)]
-    tables(tmp_path, [("a", word) for word in words], ["0-0"] * 150)
+    tables(tmp_path, "a\n" * 150, "\n".join([*words, ""]), "0-0\n" * 150)
     assert list(read_candidates(tmp_path / "candidates.tsv")) == [("a", words[:100])]
