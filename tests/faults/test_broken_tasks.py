@@ -20,8 +20,10 @@ mine.yaml => description: a => mine.yaml: key 'languages' is missing
 mine.yaml => text: demo_en\n => mine.yaml: text: unknown task 'demo_en'
 mine.yaml => - a => mine.yaml: expected a mapping
 mine.yml => text: demo_en_fr => mine.yml: is not read: rename it to mine.yaml
+archives.yaml => text: demo_en_fr => archives.yaml: 'archives' is the name of another folder
+benchmarks.yaml => text: demo_en_fr => benchmarks.yaml: 'benchmarks' is the name of another folder
+My-Task.yaml => text: demo_en_fr => My-Task.yaml: expected a name of lower-case letters
 paper.yaml => text: demo_en_fr => paper.yaml: 'paper' is the name of another folder
-Mine.yaml => text: demo_en_fr => Mine.yaml: expected a name of lower-case letters
 """
 
 

@@ -279,6 +279,17 @@ def test_without_a_checksum_what_is_whole_is_taken(
     assert output.read_bytes() == download.server.files[f"/{name}"].body
 
 
+def test_text_of_two_versions_is_not_pieced_together(download: Download) -> None:
+    """Nothing in a text tells that its second half is of another one."""
+    url = download.serve(f"body: text, cuts: [1000], {TAG}", "/a.en")
+    output = download.output.with_name("a.en")
+    says(refusal(download_file, url, output, waits=()), "cut after 1000")
+    other = TEXT.replace(b"man", b"dog")
+    download.server.serve("/a.en", Served(other, headers={"ETag": "b"}))
+    download_file(url, output, waits=(0.0,))
+    assert output.read_bytes() == other
+
+
 # Retry-After => the seconds that are waited; the program's own two are the least.
 PAUSES = r"""
 7 => [7]
