@@ -107,15 +107,15 @@ def test_snakemake_needs_what_its_targets_need(
         says(refusal(plan.check_tasks), f"config/tasks/{ends}.yaml: key 'languages'")
 
 
-@pytest.mark.parametrize(
-    ("command", "name", "ends"),
-    [
-        ("train results/no --model small --output m", "mine", "results/no/"),
-        ("train results/mine --model small --output m", "mine", "tasks/mine.yaml"),
-        ("results no.jsonl --scale demo --output a.md", "mine", "no.jsonl"),
-        ("results no.jsonl --scale demo --output a.md", "demo_en_fr", "demo_en_fr.yam"),
-    ],
-)
+NAMED = """
+train results/no --model small --output m => mine => results/no/
+train results/mine --model small --output m => mine => tasks/mine.yaml
+results no.jsonl --scale demo --output a.md => mine => no.jsonl
+results no.jsonl --scale demo --output a.md => demo_en_fr => demo_en_fr.yam
+"""
+
+
+@pytest.mark.parametrize(("command", "name", "ends"), rows(NAMED))
 def test_commands_need_what_they_name(
     copy: Path,
     run: Terminal,
