@@ -18,10 +18,8 @@ mine.yaml => => mine.yaml: expected a mapping of keys to values
 mine.yaml => languages: {source: en => mine.yaml:2: did not find
 mine.yaml => description: a => mine.yaml: key 'languages' is missing
 mine.yaml => text: demo_en\n => mine.yaml: text: unknown task 'demo_en'
-mine.yaml => - a => mine.yaml: expected a mapping
 mine.yml => text: demo_en_fr => mine.yml: is not read: rename it to mine.yaml
 archives.yaml => text: demo_en_fr => archives.yaml: 'archives' is the name of another folder
-benchmarks.yaml => text: demo_en_fr => benchmarks.yaml: 'benchmarks' is the name of another folder
 My-Task.yaml => text: demo_en_fr => My-Task.yaml: expected a name of lower-case letters
 paper.yaml => text: demo_en_fr => paper.yaml: 'paper' is the name of another folder
 """
@@ -71,19 +69,15 @@ def test_what_rests_on_a_broken_task_is_broken_too(copy: Path) -> None:
 COMMANDS = """
 demo => => runs
 results/demo_en_fr/bleu.txt --cores 2 => => runs
-results/multi30k_en_fr/bleu.txt => => runs
 results/mine/bleu.txt => => mine
 results/mine/dataset/train.arrow --until x => => mine
 of_module/results/mine/bleu.txt => => mine
-results/wmt14_en_de/vocabulary/codes => => wmt14_en_de
 evaluate => demo_en_fr => runs
 evaluate => demo_en_fr mine => mine
 results/demo_en_fr/bleu.txt => mine => runs
 module_prepare => mine => mine
 evaluate => => wmt14_en_de
-preflight => => wmt14_en_de
 paper => demo_en_fr => wmt14_en_de
-tables => => wmt14_en_de
 results/paper/table1.md => => wmt14_en_de
 results/shown/paper.claims.html => => wmt14_en_de
 """

@@ -37,19 +37,17 @@ TABLES = {
     "columns": ["title\tbody", 'a\t"b\tc"', "d\te"],
     "pairs.tsv": [f"{line}\tl' homme ." for line in LINES],
     "pairs.csv": ["en,fr", *(f'"{line}","l\'homme, ""oui"""' for line in LINES)],
-    "pairs.jsonl": [json.dumps({"translation": {"en": LINES[0], "fr": "l'homme"}})] * 3,
+    "pairs.jsonl": ['{"translation": {"en": "the man", "fr": "l\'homme"}}'] * 3,
     "pairs.tmx": [
-        f'<tmx><tu><tuv xml:lang="en">{SEGMENTS[0]}</tuv>',
-        f'<tuv xml:lang="fr">{SEGMENTS[1]}</tuv></tu></tmx>',
+        '<tmx><tu><tuv xml:lang="en"><seg>the man</seg></tuv>',
+        '<tuv xml:lang="fr"><seg>l\'homme</seg></tuv></tu></tmx>',
     ],
     "pairs.xml": [
-        f'<doc id="a"><src lang="en">{SEGMENTS[0]}</src>',
-        f'<ref lang="fr" translator="A">{SEGMENTS[0]}</ref></doc>',
+        '<doc id="a"><src lang="en"><seg id="0">the man</seg></src>',
+        '<ref lang="fr" translator="A"><seg id="0">l\'homme</seg></ref></doc>',
     ],
     "exceptions": ["mice\tmouse", "men\tman"],
-    "filter": [
-        '{"read": 9, "kept": 7, "dropped": {"empty": 1}, "settings": "all"}',
-    ],
+    "filter": ['{"read": 9, "kept": 7, "dropped": {"empty": 1}, "settings": "all"}'],
     "unfinished.part.json": ['{"identity": {"model": "a"}, "lines": 1, "bytes": 4}'],
 }
 """The files of text, by name."""
