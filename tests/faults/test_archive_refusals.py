@@ -2,12 +2,12 @@
 
 import gzip
 import stat
-import subprocess
 from pathlib import Path
 from tarfile import (
     CHRTYPE,
     DIRTYPE,
     FIFOTYPE,
+    GNUTYPE_SPARSE,
     LNKTYPE,
     REGTYPE,
     SYMTYPE,
@@ -63,14 +63,6 @@ def test_damage(tmp_path: Path, name: str) -> None:
         says(refusal(read, path, member), str(path), words)
 
 
-def test_a_zip_archive_that_lies_about_a_size(tmp_path: Path) -> None:
-    path = make_archive(tmp_path / "a.zip", MEMBERS)
-    size = len(LONG).to_bytes(4, "little")
-    lie = (99).to_bytes(4, "little")
-    path.write_bytes(path.read_bytes().replace(size, lie))
-    says(refusal(read, path, "long"), "damaged")
-
-
 ABSENT = """
 a.tgz => a/one.fr => no member 'a/one.fr' ... of its 3 are: a/one.en
 a.zip => a/one.fr => no member 'a/one.fr' ... of its 3 are: a/one.en
@@ -123,6 +115,7 @@ OUT = "leads out of the archive"
         (tar_header(SYMTYPE, "a/one.en"), "is a link or a folder", False),
         (tar_header(LNKTYPE, "a/one.en"), "is a link or a folder", False),
         (tar_header(DIRTYPE), "is a link or a folder", False),
+        (tar_header(GNUTYPE_SPARSE), "sparse", False),
         (tar_header(SYMTYPE, "../secret"), OUT, True),
         (tar_header(LNKTYPE, "../secret"), OUT, True),
         (tar_header(CHRTYPE), "is a device", True),
@@ -148,32 +141,19 @@ def test_odd_members(
         assert read(path, "a/one.en") == MEMBERS["a/one.en"]
 
 
-def test_sparse_members(tmp_path: Path) -> None:
-    with (tmp_path / "holes").open("wb") as file:
-        file.truncate(1 << 20)
-    made = subprocess.run(["tar", "-cSf", "a.tar", "holes"], cwd=tmp_path, check=False)
-    if made.returncode:
-        pytest.skip("no GNU tar here")
-    says(refusal(read, tmp_path / "a.tar", "holes"), "sparse")
-
-
 @pytest.mark.parametrize("suffix", COMPRESS)
 def test_bombs(tmp_path: Path, suffix: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A file, a member of an archive, and a compressed member that grow too much."""
-    path = tmp_path / f"one.en{suffix}"
-    path.write_bytes(COMPRESS[suffix](bytes(70 << 20)))
-    says(refusal(read, path), "a decompression bomb")
     monkeypatch.setattr(compressed, "UNJUDGED_BYTES", 1 << 20)
     bomb = bytes(3 << 20)
+    path = tmp_path / f"one.en{suffix}"
+    path.write_bytes(COMPRESS[suffix](bomb))
+    says(refusal(read, path), "a decompression bomb")
     members = {"one": bomb, "one.gz": gzip.compress(bomb)}
-    for name, member in (
-        (f"a.tar{suffix}", "one"),
-        ("a.zip", "one"),
-        ("a.tar", "one.gz"),
-        ("a.zip", "one.gz"),
-    ):
+    for name in (f"a.tar{suffix}", "a.zip"):
         path = make_archive(tmp_path / name, members)
-        says(refusal(read, path, member), "a decompression bomb")
+        for member in members:
+            says(refusal(read, path, member), "a decompression bomb")
 
 
 @READS_PROC

@@ -3,7 +3,6 @@
 import bz2
 import io
 import json
-import random
 import resource
 import tarfile
 import time
@@ -15,7 +14,6 @@ from pathlib import Path
 
 import pytest
 import yaml
-import zstandard
 
 from convs2s.config.architecture import parse_architecture
 from convs2s.config.identity import read_training_settings, training_settings
@@ -24,7 +22,7 @@ from convs2s.data.formats import read_segments
 from convs2s.data.store import TokenStore
 from convs2s.data.vocabulary import read_vocabulary
 from convs2s.errors import UserError
-from convs2s.files.text import read_json, read_lines, write_lines
+from convs2s.files.text import read_json, read_lines
 from convs2s.paper.attention_maps import read_example
 from convs2s.paper.claim_tables import read_claims
 from convs2s.paper.phrase_map import read_phrase_map
@@ -205,42 +203,35 @@ def test_architectures_have_bounds(change: str, words: str) -> None:
 # Compressed text
 
 
-@pytest.mark.parametrize("suffix", [".gz", ".bz2", ".xz", ".zst"])
-def test_compressed_text_that_is_cut_is_refused(tmp_path: Path, suffix: str) -> None:
-    path = tmp_path / f"text{suffix}"
-    write_lines(path, [f"line {number} of {number**3}" for number in range(300)])
-    content = path.read_bytes()
-    for length in range(0, len(content), 37):
-        path.write_bytes(content[:length])
-        message = refusal(lines, path)
-        assert message.startswith((f"{path}: truncated", f"{path}: damaged"))
-    path.write_bytes(b"")
-    says(refusal(lines, path), "data ends too early, after 0 by")
-    write_lines(path, [])
-    assert lines(path) == []
-
-
-@pytest.mark.parametrize("name", ["text.bz2", "text.zst"])
-def test_a_bomb_read_as_a_line_takes_little_memory(tmp_path: Path, name: str) -> None:
-    path = tmp_path / name
-    if name == "text.bz2":
-        path.write_bytes(bz2.compress(bytes(45 << 20)) * 20)  # 785 bytes for 943 MB
-    else:
-        path.write_bytes(zstandard.ZstdCompressor().compress(bytes(200 << 20)))
+def test_a_bomb_read_as_a_line_takes_little_memory(tmp_path: Path) -> None:
+    path = tmp_path / "text.bz2"
+    path.write_bytes(bz2.compress(bytes(45 << 20)) * 20)  # 785 bytes for 943 MB
     tracemalloc.start()
-    says(refusal(lines, path), f"{name}:1: a line of more than 16777216 bytes")
+    says(refusal(lines, path), "text.bz2:1: a line of more than 16777216 bytes")
     most = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert most < 80 << 20
 
 
 def test_lines_are_those_between_line_feeds(tmp_path: Path) -> None:
-    texts = ["", "\r", "\u2028", "é" * 70_000, "word " * 9000, "\x85\f", "\ufeff"]
-    written = random.Random(1).choices(texts, k=60)
+    written = [
+        "",
+        "\r",
+        "\u2028",
+        "é" * 70_000,
+        "word " * 9000,
+        "\x85\f",
+        "\ufeff",
+        "end",
+    ]
     path = tmp_path / "text"
     for end in ("", "\n"):
-        path.write_text("\ufeff" + "\n".join([*written, "end"]) + end, newline="")
-        assert lines(path) == [*written, "end"]
+        path.write_text("\ufeff" + "\n".join(written) + end, newline="")
+        assert lines(path) == written
+
+
+def test_a_line_that_is_not_utf_8_is_named_after_those_before(tmp_path: Path) -> None:
+    path = tmp_path / "text"
     path.write_bytes(b"one\ntwo\n\xff\nfour\n")
     read = read_lines(path)
     assert [next(read), next(read)] == ["one", "two"]

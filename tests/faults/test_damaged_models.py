@@ -26,23 +26,14 @@ RUNS = "small/seed1", "small/seed2", "longer/seed1"
 TOKENS = "encoder.embedding.tokens"
 
 
-def test_a_flipped_weight_is_named_damage(model: Path, tmp_path: Path) -> None:
-    content = model.read_bytes()
-    (tmp_path / "m").write_bytes(flipped(content, 8 * len(content) - 4))
-    says(refusal(load_model, tmp_path / "m"), "m: damaged: its content does not match")
-
-
-@pytest.mark.parametrize("split", ["train", "valid"])
-def test_a_flipped_bit_in_a_store_ends_a_training(
-    model: Path, tmp_path: Path, split: str
-) -> None:
+def test_a_flipped_bit_in_a_store_ends_a_training(model: Path, tmp_path: Path) -> None:
     shutil.copytree(model.with_name("task"), tmp_path / "task")
-    store = tmp_path / f"task/dataset/{split}.arrow"
+    store = tmp_path / "task/dataset/valid.arrow"
     content = store.read_bytes()
     place = content.index(b"\x05\x00\x00\x00\x01\x00\x00\x00")  # an index, then </s>
     store.write_bytes(flipped(content, 8 * place))
     one = tiny.job(tmp_path / "task", tmp_path / "run/model.safetensors")
-    says(refusal(train, one), f"{split}.arrow: damaged: its SHA-256")
+    says(refusal(train, one), "valid.arrow: damaged: its SHA-256")
 
 
 DESCRIPTIONS = """
@@ -113,9 +104,6 @@ def test_half_a_surrogate_pair_is_no_type(model: Path, tmp_path: Path) -> None:
     save_file(weights, path, {METADATA_KEY: json.dumps(fields)})
     for read in (load_model, describe_model):
         says(refusal(read, path), "m: contains half a surrogate pair")
-    save_tensors(path, {}, {"word": "a"})
-    path.write_bytes(path.read_bytes().replace(b'\\"a\\"', b'\\"\\\\ud800\\"'))
-    refusal(load_tensors, path)
 
 
 def test_a_description_that_is_no_object(tmp_path: Path) -> None:
@@ -128,12 +116,6 @@ def test_a_description_that_is_no_object(tmp_path: Path) -> None:
         damaged = "m: damaged: its description is not a JSON object: "
         remedy = "; fetch or make the file again"
         says(refusal(load_tensors, tmp_path / "m"), damaged, reason, remedy)
-
-
-def test_keys_of_any_kind_have_a_digest(tmp_path: Path) -> None:
-    save_tensors(tmp_path / "x", {}, {"numbers": {2: "a", 10: "b"}, "pair": (1, 2)})
-    read = {"numbers": {"2": "a", "10": "b"}, "pair": [1, 2]}
-    assert load_tensors(tmp_path / "x")[1] == read
 
 
 # Sound files in the wrong place

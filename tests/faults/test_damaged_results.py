@@ -151,23 +151,14 @@ def test_the_command_prints_each_fault_in_a_line(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.chdir(tmp_path)  # where no configuration is
-    whole = re.fullmatch(
-        r"(\S+): whole: (\d+) files are as they [\w ]+\n", run("verify", noted)
-    )
-    assert whole
-    assert whole[1] == str(noted)
-    assert int(whole[2]) > 15
+    assert re.match(rf"{noted}: whole: \d\d files are as they", run("verify", noted))
     damage(noted / SCORE, "remove note")
     damage(noted / ARCHIVE, "cut")
-    with pytest.raises(
-        SystemExit, match=rf"{noted}: not whole: 2 faults in {whole[2]} "
-    ):
+    with pytest.raises(SystemExit, match=rf"{noted}: not whole: 2 faults in \d\d "):
         run("verify", noted)
-    lines = capsys.readouterr().out.splitlines()
-    assert [line.partition(":")[0] for line in lines] == [
-        f"{noted}/{ARCHIVE}",
-        f"{noted}/{SCORE}",
-    ]
+    first, second = capsys.readouterr().out.splitlines()
+    assert first.startswith(f"{noted}/{ARCHIVE}:")
+    assert second.startswith(f"{noted}/{SCORE}:")
     (tmp_path / "empty").mkdir()
     for folder, words in (("no", "no such folder"), ("empty", "nothing is recorded")):
         with pytest.raises(SystemExit, match=words):

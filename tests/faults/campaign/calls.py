@@ -8,22 +8,19 @@ or what it was before. The same command, run again, must end with the bytes of a
 disturbed.
 """
 
-import json
 import os
 import random
 import re
 import shutil
-import zipfile
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from convs2s.files.checksums import sha256
-from convs2s.files.tensors import load_tensors
 from tests.faults.campaign import traced
 from tests.faults.campaign.commands import JOBS, TYPED
-from tests.faults.campaign.pairs import Ended, Stage
+from tests.faults.campaign.pairs import STAYS, TEMPORARY, Ended, Files, Stage
 from tests.faults.campaign.traced import FILES_CHANGE, WRITES, Call
 from tests.support.hub import Hub
 
@@ -47,23 +44,11 @@ ERRORS = {
 }
 """Call -> the errors that it returns."""
 
-TEMPORARY = re.compile(
-    r"(^|/)(\.partial\.|state/|logs/|links\.zst\.state/)"
-    r"|\.part(-\w+)?(\.json)?$|\.partial$|/\.[^/]+\.(lock|try)$"
-)
-"""Names that files have before they are whole, and of notes that a failure leaves on purpose."""
-
-STAYS = re.compile(r"(^|/)logs/|/\.[^/]+\.try$|/\.partial\.\w+/\.?lock$")
-"""Logs, notes of failed tries, and temporary folders with nothing but a lock in them."""
-
 REMAINS = re.compile(rf"{STAYS.pattern}|/\.partial\.\w+/")
 """Also temporary folders that could not be removed; the next command that writes there does."""
 
 FOLDERS = ("out/hub/", "out/onnx/", "out/pulled/", "out/exported/")
 """New folders, which are whole or absent."""
-
-Files = dict[str, str]
-"""Name of each file in a place -> its SHA-256."""
 
 
 @dataclass(frozen=True)
@@ -86,50 +71,6 @@ class Disturbance:
         is_error = self.what not in (KILL, *CUTS)
         deed = f"error={self.what}" if is_error else "signal=SIGKILL"
         return [f"{self.call.name}:{deed}:when={self.call.number}"]
-
-
-@dataclass(frozen=True)
-class Undisturbed:
-    """What a command made when nothing disturbed it.
-
-    Attributes:
-        files: those that it leaves.
-        varying: names of those whose bytes differ each time.
-        out: what it prints; None: it differs each time.
-        calls: of files in its place, or of what it prints.
-    """
-
-    files: Files
-    varying: set[str]
-    out: str | None
-    calls: list[Call]
-
-
-def files_of(folder: Path) -> Files:
-    """Return the files of a place; a link to a folder is none."""
-    found = {}
-    for current, _, names in os.walk(folder):
-        for path in (Path(current, name) for name in names):
-            if not path.is_symlink():
-                found[str(path.relative_to(folder))] = sha256(path)
-    return found
-
-
-def check_format(path: Path) -> None:
-    """Raise where a file whose bytes differ each time is not whole."""
-    if path.suffix == ".safetensors":
-        load_tensors(path)
-    elif path.suffix == ".zip":
-        with zipfile.ZipFile(path) as archive:
-            assert archive.testzip() is None
-    elif path.suffix == ".jsonl":
-        for line in path.read_text("utf-8").splitlines(keepends=True):
-            assert line.endswith("\n"), "its last line is cut"
-            json.loads(line)
-    elif path.suffix in (".json", ".made"):
-        json.loads(path.read_text("utf-8"))
-    else:
-        assert path.stat().st_size > 0, "it is empty"
 
 
 def unsynced(calls: Iterable[Call]) -> dict[Path, tuple[int, int]]:
@@ -165,58 +106,27 @@ def is_disturbed(call: Call, trial: Path) -> bool:
     return call.name == "write" and is_printed and call.paths[0].suffix == ".out"
 
 
-class Trials(Stage):
-    """Runs commands in copies of a prepared folder, and disturbs them."""
+class Calls(Stage):
+    """Runs commands, and disturbs them."""
 
-    def __init__(self, names: Sequence[str], hub: Hub) -> None:
-        super().__init__(names)
-        os.environ |= {
-            "HF_ENDPOINT": hub.address,
-            "HF_HOME": str(self.folder / "home"),
-            "HF_HUB_DISABLE_XET": "1",
-            "HF_HUB_DISABLE_PROGRESS_BARS": "1",
-        }
-        self._initial = files_of(self.before)
-        self._undisturbed: dict[str, Undisturbed] = {}
-        if "pull" in names:
-            place = self.copy(self.folder / "hub")
-            self.start("export hub", self.folder / "hub")()
-            for file in (place / "out/hub").iterdir():
-                hub.files[file.name] = file.read_bytes()
-
-    def undisturbed(self, name: str) -> Undisturbed:
-        """Run a command twice, with nothing that disturbs it."""
-        if name in self._undisturbed:
-            return self._undisturbed[name]
-        found = []
-        for number in (1, 2):
-            trial = self.folder / f"alone-{number}"
-            place = self.copy(trial)
-            log = trial / "log"
-            ended = self.start(name, trial, log)()
-            assert ended.code == 0, f"{name}: {ended.err}{ended.out}"
-            found.append((files_of(place), ended.out))
-            every = list(traced.calls(log, place))
-            # Where threads share a number, strace cannot be told which of them is meant.
-            meant = Counter((call.name, call.number) for call in every)
-            calls = []
-            for call in every:
-                is_alone = meant[call.name, call.number] == 1
-                if is_alone and is_disturbed(call, trial):
-                    calls.append(call)
-            shutil.rmtree(trial)
-        (files, out), (others, other) = found
-        varying = {path for path in files if files[path] != others.get(path)}
-        whole = Undisturbed(files, varying, out if out == other else None, calls)
-        self._undisturbed[name] = whole
-        return whole
+    def calls(self, name: str) -> list[Call]:
+        """Return the calls of a command that may be disturbed."""
+        trial = self.folder / "traced"
+        self.copy(trial)
+        self.start(name, trial, trial / "log")()
+        every = list(traced.calls(trial / "log", trial / "place"))
+        shutil.rmtree(trial)
+        # Where threads share a number, strace cannot be told which of them is meant.
+        meant = Counter((call.name, call.number) for call in every)
+        alone = [call for call in every if meant[call.name, call.number] == 1]
+        return [call for call in alone if is_disturbed(call, trial)]
 
     def disturbances(self, name: str, trials: int) -> list[Disturbance]:
         """Draw what disturbs a command: two thirds errors and kills, one third power cuts."""
         draw = random.Random(name)
         cuts = [Disturbance(what, None) for what in CUTS]
         errors = []
-        for call in self.undisturbed(name).calls:
+        for call in self.calls(name):
             if call.name in FILES_CHANGE:
                 cuts += [Disturbance(what, call) for what in CUTS]
             if call.name in ERRORS:
@@ -225,12 +135,12 @@ class Trials(Stage):
         drawn = draw.sample(cuts, min(len(cuts), trials // 3))
         return drawn + draw.sample(errors, min(len(errors), trials - len(drawn)))
 
-    def _add_older(self, name: str, place: Path) -> Files:
+    def add_older(self, name: str, place: Path) -> Files:
         """Put older outputs into a place, where the command replaces them; return them."""
         added: Files = {}
         if name not in REPLACES:
             return added
-        for path in self.undisturbed(name).files.keys() - self._initial.keys():
+        for path in self.alone[name].files.keys() - self.initial.keys():
             output = place / path
             if not TEMPORARY.search(path) and not output.name.startswith("."):
                 output.parent.mkdir(parents=True, exist_ok=True)
@@ -240,11 +150,10 @@ class Trials(Stage):
 
     def fault(self, name: str, one: Disturbance, trial: Path) -> tuple[str, str | None]:
         """Run a trial; return how the command ended, and what was wrong, if anything was."""
-        log = trial / "log"
         place = self.copy(trial)
-        before = self._initial | self._add_older(name, place)
-        ended = self.start(name, trial, log, *one.injected())()
-        calls = list(traced.calls(log, place))
+        before = self.initial | self.add_older(name, place)
+        ended = self.start(name, trial, trial / "log", *one.injected())()
+        calls = list(traced.calls(trial / "log", place))
         # The numbers of calls vary a little.
         if any(call.is_injected and not is_disturbed(call, trial) for call in calls):
             return "elsewhere", None
@@ -254,72 +163,47 @@ class Trials(Stage):
             lose_unsynced(calls, place, halved=one.what == CUTS[1])
         elif ended.code == -9:
             verdict = "killed"
-        elif fault := self._wrong_end(name, ended, place):
+        elif fault := self.wrong_end(name, ended, trial):
             return verdict, fault
-        if fault := self._torn(name, before, place):
+        fault = self.wrong([name], trial, before, TEMPORARY)
+        fault = fault or self.lost(name, before, place)
+        if fault or verdict == "done":
             return verdict, fault
-        if verdict == "done":
-            return verdict, None
         again = self.start(name, trial)()
-        if fault := again.fault_alone(name):
-            return verdict, fault
         # What does not write again leaves the rest of a kill to the next command that does.
         is_done = again.code != 0 or name == "published"
-        fault = self._unlike(name, place, TEMPORARY if is_done else STAYS)
+        stays = TEMPORARY if is_done else STAYS
+        fault = again.fault_alone(name) or self.unlike(name, trial, stays)
         return verdict, None if fault is None else f"again: {fault}"
 
-    def _wrong_end(self, name: str, ended: Ended, place: Path) -> str | None:
+    def wrong_end(self, name: str, ended: Ended, trial: Path) -> str | None:
         """Say what is wrong with how a command ended, by itself or with an error of a call."""
         if fault := ended.fault():
             return fault
         if ended.code == 0:
-            out = self.undisturbed(name).out
-            if out not in (None, ended.out):
+            if self.alone[name].out not in (None, ended.out):
                 return f"prints otherwise: {ended.out[:500]}"
-            return self._unlike(name, place, REMAINS)
+            return self.unlike(name, trial, REMAINS)
         line = next(text for text in ended.err.splitlines() if "error: " in text)
         if re.search(r"error: (the output |\S+[:,] )", line):
             return None
         return f"names neither a file nor the standard output: {line}"
 
-    def _torn(self, name: str, before: Files, place: Path) -> str | None:
-        """Say what is neither whole nor what it was before the command."""
-        whole = self.undisturbed(name)
-        found = files_of(place)
-        for path, digest in found.items():
-            if TEMPORARY.search(path) or digest in (
-                before.get(path),
-                whole.files.get(path),
-            ):
-                continue
-            if path not in whole.varying:
-                return f"torn: {path}"
-            try:
-                check_format(place / path)
-            except Exception as error:
-                return f"torn: {path}: {type(error).__name__}: {error}"
-        if lost := (whole.files.keys() & before.keys()) - found.keys():
+    def lost(self, name: str, before: Files, place: Path) -> str | None:
+        """Say what was there before, or is only in part."""
+        whole = self.alone[name].files
+        found = {path for path in whole if (place / path).exists()}
+        if lost := (whole.keys() & before.keys()) - found:
             return f"lost: {sorted(lost)}"
         for folder in FOLDERS:
-            expected = {path for path in whole.files if path.startswith(folder)}
-            absent = expected - found.keys()
-            if absent and absent != expected:
-                return f"in part: {folder}: {sorted(absent)} are not there"
+            expected = {path for path in whole if path.startswith(folder)}
+            if expected & found and expected - found:
+                return f"in part: {folder}: {sorted(expected - found)} are not there"
         return None
 
-    def _unlike(self, name: str, place: Path, stays: re.Pattern[str]) -> str | None:
+    def unlike(self, name: str, trial: Path, stays: re.Pattern[str]) -> str | None:
         """Say in what a place differs from the one of a run that nothing disturbed."""
-        whole = self.undisturbed(name)
-        found = files_of(place)
-        if absent := whole.files.keys() - found.keys():
-            return f"not there: {sorted(absent)}"
-        more = found.keys() - whole.files.keys()
-        if left := [path for path in sorted(more) if not stays.search(path)]:
-            return f"left behind: {left}"
-        for path in whole.files.keys() - whole.varying:
-            if found[path] != whole.files[path]:
-                return f"wrong bytes: {path}"
-        return None
+        return self.absent(name, trial) or self.wrong([name], trial, {}, stays)
 
 
 def lose_unsynced(calls: Iterable[Call], place: Path, *, halved: bool) -> None:
@@ -337,13 +221,25 @@ def run(trials: int, names: Sequence[str] = NAMES) -> Counter[str]:
         print("calls: not tried: strace is not installed, or may not trace")
         return counts
     hub = Hub()
-    every = Trials(names, hub)
+    stage = Calls(names)
+    os.environ |= {
+        "HF_ENDPOINT": hub.address,
+        "HF_HOME": str(stage.folder / "home"),
+        "HF_HUB_DISABLE_XET": "1",
+        "HF_HUB_DISABLE_PROGRESS_BARS": "1",
+    }
+    if "pull" in names:
+        place = stage.copy(stage.folder / "hub")
+        stage.start("export hub", stage.folder / "hub")()
+        for file in (place / "out/hub").iterdir():
+            hub.files[file.name] = file.read_bytes()
     for name in names:
-        drawn = every.disturbances(name, -(-trials // len(names)))
+        stage.run_alone(name)
         verdicts: Counter[str] = Counter()
+        drawn = stage.disturbances(name, -(-trials // len(names)))
         for number, one in enumerate(drawn):
-            trial = every.folder / f"{name.replace(' ', '-')}-{number}"
-            verdict, fault = every.fault(name, one, trial)
+            trial = stage.folder / f"{name.replace(' ', '-')}-{number}"
+            verdict, fault = stage.fault(name, one, trial)
             verdicts["faults" if fault else verdict] += 1
             if fault:
                 print(f"  {name}: {one}: {fault} (kept: {trial})")
@@ -351,7 +247,7 @@ def run(trials: int, names: Sequence[str] = NAMES) -> Counter[str]:
                 shutil.rmtree(trial)
         print(f"{name:24} {dict(sorted(verdicts.items()))}", flush=True)
         counts += verdicts
-    every.close()
+    stage.close()
     hub.close()
     print(f"calls: {counts.total()} trials of {len(names)} commands: {dict(counts)}")
     return counts

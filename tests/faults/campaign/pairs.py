@@ -5,6 +5,7 @@ work with nothing removed before. Moments and pairs are drawn, the same each tim
 """
 
 import json
+import os
 import random
 import re
 import shutil
@@ -21,10 +22,9 @@ from multiprocessing import get_context
 from pathlib import Path
 
 from convs2s.files import checksums
-from convs2s.files.checksums import check_noted
+from convs2s.files.tensors import load_tensors
 from convs2s.files.text import write_lines
 from convs2s.layout import TaskFolder
-from convs2s.model_file import describe_model
 from convs2s.paper.cells import cells
 from tests.faults.campaign import traced
 from tests.faults.campaign.commands import (
@@ -34,7 +34,6 @@ from tests.faults.campaign.commands import (
     WORKFLOW,
     perform,
     scored_cells,
-    typed,
 )
 from tests.faults.campaign.samples import LINES, ROOT, TABLES
 from tests.faults.downloads import BODY, OTHER
@@ -45,42 +44,83 @@ from tests.support.checkout import Checkout, check_out
 from tests.support.golden import DATA
 from tests.support.tiny_results import write_results
 
-MOST_OFFSET = 1.0
-"""Seconds between the two starts."""
-MOST_SECONDS = 300.0
-"""In which a process ends."""
-LEFTOVERS = (".partial.*", "*.part", "*.part-*", "*.part.json", ".*.lock")
-"""What nothing may leave behind, wherever; but what a job locks beside its log, which stays."""
-CLEAR = r"(convs2s: )?error: |Error: Directory cannot be locked\. "
-"""How the line begins in which a command, or Snakemake itself, says why it does not work."""
-
-MODEL = "{models}/seed2/model.safetensors"
-OUTPUTS = {
-    "download": "downloads/corpus.tgz downloads/*.sha256",
-    "download known": "downloads/known.tgz",
-    "published": "published/**/runs.jsonl*",
-    "import fairseq": "out/imported.safetensors",
-    "export-results zip": "",
-    "results": "out/page.md out/page/*",
-    "ledger": "paper/ledger.jsonl",
-    "card": "",
-    "status": "",
-    "remove-states": "",
-    "translate": "out/text.fr",
-    "score rouge": "out/items.tsv",
-    "mirror": "out/mirror/**/*",
-    "train": MODEL,
-    "plan": "",
-    "workflow": MODEL,
-}
-"""Command -> globs of its files that are the same bytes each time; some only read."""
+NAMES = (
+    "download",
+    "download known",
+    "published",
+    "import fairseq",
+    "export-results zip",
+    "results",
+    "ledger",
+    "card",
+    "status",
+    "remove-states",
+    "translate",
+    "score rouge",
+    "mirror",
+    "train",
+    "plan",
+    "workflow",
+)
+"""Commands of which pairs are tried; ``card`` and ``status`` read what others write."""
 
 WITH_THE_WORKFLOW = {"workflow", "plan", "train", "remove-states", "status"}
 WITH_THE_WORKFLOW |= {"export-results zip", "translate"}
 """What a workflow's run is tried beside: it takes long, and shares no file with the others."""
 
+MOST_OFFSET = 1.0
+"""Seconds between the two starts."""
+MOST_SECONDS = 300.0
+"""In which a process ends."""
+CLEAR = r"(convs2s: )?error: |Error: Directory cannot be locked\. "
+"""How the line begins in which a command, or Snakemake itself, says why it does not work."""
+
+TEMPORARY = re.compile(
+    r"(^|/)(\.partial\.|state/|logs/|links\.zst\.state/|\.snakemake/|benchmarks/)"
+    r"|\.part(-\w+)?(\.json)?$|\.partial$|/\.[^/]+\.(lock|try)$"
+)
+"""Names that files have before they are whole, and of what a run leaves on purpose."""
+
+STAYS = re.compile(
+    r"(^|/)(logs|\.snakemake|benchmarks)/|/\.[^/]+\.try$|/\.partial\.\w+/\.?lock$"
+)
+"""Logs, notes of failed tries, and temporary folders with nothing but a lock in them."""
+
 OWN = {"headline": {"model": "small", "seeds": [1]}, "vocabulary": {"merges": 40}}
 OVERRIDES = {"models": {"small": own_pair.TINY}, "tasks": {"mine_en_nl": OWN}}
+
+Files = dict[str, str]
+"""Name of each file in a place -> its SHA-256."""
+
+
+def files_of(folder: Path) -> Files:
+    """Return the files of a place; a link to a folder is none."""
+    found = {}
+    for current, _, names in os.walk(folder):
+        for path in (Path(current, name) for name in names):
+            if not path.is_symlink():
+                found[str(path.relative_to(folder))] = checksums.sha256(path)
+    return found
+
+
+def check_format(path: Path) -> None:
+    """Raise where a file whose bytes differ each time is not whole, or not what its note says."""
+    checksums.check_noted([path])
+    if path.suffix == ".safetensors":
+        load_tensors(path)
+    elif path.suffix == ".zip":
+        with zipfile.ZipFile(path) as archive:
+            for line in archive.read("SHA256SUMS").decode().splitlines():
+                digest, _, name = line.partition("  ")
+                assert sha256(archive.read(name)).hexdigest() == digest, name
+    elif path.suffix == ".jsonl":
+        for line in path.read_text("utf-8").splitlines(keepends=True):
+            assert line.endswith("\n"), "its last line is cut"
+            json.loads(line)
+    elif path.suffix in (".json", ".made"):
+        json.loads(path.read_text("utf-8"))
+    else:
+        assert path.stat().st_size > 0, "it is empty"
 
 
 @dataclass(frozen=True)
@@ -105,6 +145,21 @@ class Ended:
         if self.code == 0 or (name in REFUSED and REFUSAL in self.err):
             return None
         return f"{name} again: {self.code}: {self.err[-1500:]}"
+
+
+@dataclass(frozen=True)
+class Alone:
+    """What a command makes when nothing disturbs it.
+
+    Attributes:
+        files: those that it leaves.
+        varying: names of those whose bytes differ each time.
+        out: what it prints; None: it differs each time.
+    """
+
+    files: Files
+    varying: set[str]
+    out: str | None
 
 
 def prepare_by_hand(folder: Path) -> str:
@@ -148,6 +203,8 @@ class Stage:
             self.server.serve(f"/{path}", Served(body, pause=pause))
         self._context = get_context("forkserver")
         self._context.set_forkserver_preload(["tests.faults.campaign.commands"])
+        self.initial = files_of(self.before)
+        self.alone: dict[str, Alone] = {}
 
     def _add_inputs(self) -> None:
         """Write what the commands read that has nothing to do with the task."""
@@ -210,85 +267,71 @@ class Stage:
 
         return end
 
-
-def digests(name: str, place: Path) -> dict[str, str]:
-    """Return the SHA-256 of each file of a command's that is the same each time."""
-    found = {}
-    with chdir(place):
-        for pattern in typed(OUTPUTS[name]):
-            for path in Path().glob(pattern):
-                if path.is_file():
-                    found[str(path)] = checksums.sha256(path)
-    return found
-
-
-def check(place: Path, task: str) -> None:
-    """Raise where a model, record or archive is not whole, or not what its checksum says."""
-    run = place / task / "models/small/seed2"
-    for path in run.glob("*.safetensors"):
-        describe_model(path)
-    for path in run.glob("*.jsonl"):
-        for line in path.read_text("utf-8").splitlines():
-            json.loads(line)
-    check_noted([*run.glob("*"), *(place / "paper").glob("*")])
-    for path in (place / "out").glob("*.zip"):
-        with zipfile.ZipFile(path) as archive:
-            for line in archive.read("SHA256SUMS").decode().splitlines():
-                digest, _, name = line.partition("  ")
-                assert sha256(archive.read(name)).hexdigest() == digest, name
-
-
-class Trials(Stage):
-    """Pairs of commands, and what each of them makes alone."""
-
-    def __init__(self, names: Sequence[str]) -> None:
-        super().__init__(names, pause=0.03)
-        self.alone: dict[str, dict[str, str]] = {}
-        for name in names:
-            trial = self.folder / f"{name} alone"
+    def run_alone(self, name: str) -> None:
+        """Run a command twice, with nothing that disturbs it."""
+        found = []
+        for number in (1, 2):
+            trial = self.folder / f"alone-{number}"
             place = self.copy(trial)
             ended = self.start(name, trial)()
             assert ended.code == 0, f"{name}: {ended.err}{ended.out}"
-            self.alone[name] = digests(name, place)
+            found.append((files_of(place), ended.out))
             shutil.rmtree(trial)
+        (files, out), (others, other) = found
+        varying = {path for path in files if files[path] != others.get(path)}
+        self.alone[name] = Alone(files, varying, out if out == other else None)
+
+    def wrong(
+        self, names: Sequence[str], trial: Path, before: Files, stays: re.Pattern[str]
+    ) -> str | None:
+        """Say what is neither as before, nor what one of the commands makes, nor what may stay."""
+        alone = [self.alone[name] for name in names]
+        for path, digest in files_of(trial / "place").items():
+            made = {one.files.get(path) for one in alone}
+            if digest in (before.get(path), *made) or stays.search(path):
+                continue
+            if made == {None}:
+                return f"left behind: {path}"
+            if not any(path in one.varying for one in alone):
+                return f"wrong bytes: {path}"
+            try:
+                check_format(trial / "place" / path)
+            except Exception as error:
+                return f"not whole: {path}: {type(error).__name__}: {error}"
+        return None
+
+    def absent(self, name: str, trial: Path) -> str | None:
+        """Say what a command leaves, and what is not there."""
+        left = {path for path in self.alone[name].files if not TEMPORARY.search(path)}
+        absent = left - files_of(trial / "place").keys()
+        return f"not there: {sorted(absent)}" if absent else None
+
+
+class Pairs(Stage):
+    """Runs pairs of commands."""
 
     def fault(self, names: tuple[str, str], trial: Path) -> str | None:
         """Run a trial; return what was wrong, if anything was."""
         draw = random.Random(f"{names} {trial.name}")
         both = draw.sample(names, 2)
         offset = draw.choice((0.0, draw.uniform(0.0, MOST_OFFSET)))
-        place = self.copy(trial)
+        self.copy(trial)
         first = self.start(both[0], trial)
         time.sleep(offset)
         second = self.start(both[1], trial)
         for name, ended in zip(both, (first(), second()), strict=True):
-            fault = ended.fault()
+            fault = ended.fault() or self.wrong(both, trial, self.initial, TEMPORARY)
             if not fault and ended.code == 0:
-                fault = self._wrong_output(name, both, place)
+                fault = self.absent(name, trial)
             if fault:
                 return f"{both} {offset:.2f} s apart: {name}: {fault}"
         for name in names:
             fault = self.start(name, trial)().fault_alone(name)
-            fault = fault or self._wrong_output(name, both, place)
+            fault = fault or self.absent(name, trial)
             if fault:
                 return f"{both}, each again: {name}: {fault}"
-        found = (path for pattern in LEFTOVERS for path in place.rglob(pattern))
-        left = [str(path) for path in found if not path.name.endswith(".log.lock")]
-        return f"{both}: left behind: {left}" if left else None
-
-    def _wrong_output(self, name: str, names: Sequence[str], place: Path) -> str | None:
-        """Say what is wrong with a command's outputs; the other may write the same files."""
-        made = digests(name, place)
-        if absent := self.alone[name].keys() - made.keys():
-            return f"not there: {sorted(absent)}"
-        for path, digest in made.items():
-            if digest not in {self.alone[each].get(path) for each in names}:
-                return f"wrong bytes: {path}"
-        try:
-            check(place, self.task)
-        except Exception as error:
-            return f"its output is not whole: {type(error).__name__}: {error}"
-        return None
+        fault = self.wrong(both, trial, self.initial, STAYS)
+        return f"{both}, each again: {fault}" if fault else None
 
 
 def pairs(names: Sequence[str], trials: int) -> list[tuple[str, str]]:
@@ -307,17 +350,19 @@ def pairs(names: Sequence[str], trials: int) -> list[tuple[str, str]]:
     return [*same, *others, *islice(cycle(same), trials)][:trials]
 
 
-def run(trials: int, names: Sequence[str] = tuple(OUTPUTS)) -> Counter[str]:
+def run(trials: int, names: Sequence[str] = NAMES) -> Counter[str]:
     """Run trials; print each fault, and count them."""
     counts = Counter(trials=trials)
-    every = Trials(names)
+    stage = Pairs(names, pause=0.03)
+    for name in names:
+        stage.run_alone(name)
     for number, pair in enumerate(pairs(names, trials)):
-        trial = every.folder / f"trial{number}"
-        if fault := every.fault(pair, trial):
+        trial = stage.folder / f"trial{number}"
+        if fault := stage.fault(pair, trial):
             counts["faults"] += 1
             print(f"  {fault} (kept: {trial})", flush=True)
         else:
             shutil.rmtree(trial)
-    every.close()
+    stage.close()
     print(f"pairs: {dict(counts)}")
     return counts
