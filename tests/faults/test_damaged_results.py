@@ -34,11 +34,9 @@ def noted(results: Path) -> Path:
 def change_a_digit(path: Path, after: bytes = b"") -> None:
     """Change the last digit of a file, or the first one after some bytes."""
     content = path.read_bytes()
-    places = [found.start() for found in re.finditer(rb"\d", content)]
-    place = places[-1]
-    if after:
-        start = content.index(after)
-        place = next(place for place in places if place > start)
+    start = content.index(after)
+    places = [found.start() for found in re.compile(rb"\d").finditer(content, start)]
+    place = places[0] if after else places[-1]
     other = b"1" if content[place : place + 1] != b"1" else b"2"
     path.write_bytes(content[:place] + other + content[place + 1 :])
 

@@ -275,35 +275,27 @@ def test_bf16_needs_a_gpu_that_has_it(
     check_precision("bf16", "cuda:1")
 
 
-COMPILERS = """
-cuda => CC => gcc => (gcc or clang)
-cpu => CXX => g++ => (g++)
-"""
-
-
-@pytest.mark.parametrize(("device", "variable", "compiler", "usual"), rows(COMPILERS))
 def test_a_compiled_training_needs_a_compiler(
-    monkeypatch: pytest.MonkeyPatch,
-    tmp_path: Path,
-    device: str,
-    variable: str,
-    compiler: str,
-    usual: str,
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     have_gpu(monkeypatch, "NVIDIA A100", "8.0")
-    monkeypatch.delenv(variable, raising=False)
-    (tmp_path / compiler).touch(mode=0o755)
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setenv("CPATH", f"/of/nothing:{tmp_path}")
     (tmp_path / "Python.h").touch()
     compiled = Recipe(compile=True)
-    check_recipe(compiled, device)
-    (tmp_path / compiler).unlink()
-    check_recipe(Recipe(), device)
-    message = refusal(check_recipe, compiled, device)
-    says(message, f"compile: this node has no compiler {usual}; install")
-    monkeypatch.setenv(variable, "of/no/toolchain")
-    says(refusal(check_recipe, compiled, device), "no compiler (of/no/toolchain); ")
+    for device, variable, compiler, usual in (
+        ("cuda", "CC", "gcc", "(gcc or clang)"),
+        ("cpu", "CXX", "g++", "(g++)"),
+    ):
+        monkeypatch.delenv(variable, raising=False)
+        message = refusal(check_recipe, compiled, device)
+        says(message, f"compile: this node has no compiler {usual}; install")
+        check_recipe(Recipe(), device)
+        (tmp_path / compiler).touch(mode=0o755)
+        check_recipe(compiled, device)
+        monkeypatch.setenv(variable, "of/no/toolchain")
+        message = refusal(check_recipe, compiled, device)
+        says(message, "no compiler (of/no/toolchain); ")
 
 
 def test_a_compiled_training_needs_the_headers_of_python(

@@ -21,14 +21,9 @@ from pathlib import Path
 from urllib.parse import urlencode
 
 import psutil
-import torch
 
 from convs2s.api.translator import Translator
-from convs2s.config.load import load
-from convs2s.model_file import load_model, save_model
-from convs2s.models.build import build_network
 from convs2s.text.bpe import join
-from tests.faults.campaign.samples import ROOT
 from tests.support.golden import golden_lines
 from tests.support.served import FORM, HEAD, ModelServer
 from tests.support.trained import TRAINED, import_trained
@@ -169,17 +164,6 @@ def _send(
     return wait, f"{number}: answered after {wait:.2f} s" if wait > seconds else ""
 
 
-def write_demo_model(path: Path) -> None:
-    """Write a model of the demo's size, with random weights and tokens of real text."""
-    with tempfile.TemporaryDirectory() as folder:
-        _, description = load_model(import_trained(Path(folder)))
-    architecture = load(ROOT).model("demo").architecture
-    torch.manual_seed(1)
-    network = build_network(architecture, *description.sizes)
-    described = description.model_copy(update={"architecture": architecture})
-    save_model(path, network.state_dict(), described)
-
-
 @contextmanager
 def _server(model: Path, said: Path) -> Iterator[tuple[subprocess.Popen[bytes], int]]:
     """Run a server and yield its process and its port; its messages go to a file."""
@@ -221,8 +205,7 @@ def run(requests: int, seconds: float = MOST_SECONDS) -> Counter[str]:
     waits = []
     memory = []
     with tempfile.TemporaryDirectory(prefix="convs2s-clients-") as name:
-        model = Path(name, "model.safetensors")
-        write_demo_model(model)
+        model = import_trained(Path(name))
         lines = [join(line) for line in golden_lines(TRAINED, "test200.bpe.en")[:50]]
         translations = Translator.load(model, device="cpu").translate(lines)
         texts = (found.text for found in translations)

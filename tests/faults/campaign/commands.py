@@ -70,7 +70,7 @@ Perform = Callable[[], object]
 
 
 def url(path: str) -> str:
-    """Return the URL of a file of the server: ``corpus.tgz``, ``known.tgz`` or ``runs.jsonl``."""
+    """Return the URL of a file of the server: ``corpus.en``, ``known.en`` or ``runs.jsonl``."""
     return f"{os.environ['SERVER']}/{path}"
 
 
@@ -176,13 +176,13 @@ WORKFLOW = {"plan": "--dry-run {second}", "workflow": "{second}"}
 
 JOBS: dict[str, Perform] = {
     "download": _job(
-        "downloads/corpus.tgz",
-        lambda output: download_file(url("corpus.tgz"), output),
+        "downloads/corpus.en",
+        lambda output: download_file(url("corpus.en"), output),
     ),
     "download known": _job(
-        "downloads/known.tgz",
+        "downloads/known.en",
         lambda output: download_file(
-            url("known.tgz"), output, sha256=sha256(OTHER).hexdigest()
+            url("known.en"), output, sha256=sha256(OTHER).hexdigest()
         ),
     ),
     "published": _fetch_published,

@@ -197,7 +197,7 @@ class Stage:
         self.task = prepare(self.before)
         self.server = LoopbackServer()
         self._add_inputs()
-        served = {"corpus.tgz": BODY, "known.tgz": OTHER}
+        served = {"corpus.en": BODY, "known.en": OTHER}
         served["runs.jsonl"] = (self.before / "runs.jsonl").read_bytes()
         for path, body in served.items():
             self.server.serve(f"/{path}", Served(body, pause=pause))

@@ -42,12 +42,13 @@ from convs2s.training.data import TrainingData
 from tests.faults.campaign import formats
 from tests.faults.campaign.damage import Change, changed_json, changed_lines, damaged
 from tests.faults.campaign.damage import rewritten as words
-from tests.faults.campaign.samples import make_samples, stand_in
+from tests.faults.campaign.samples import RUN, TASK, make_samples, stand_in
 from tests.support import tiny
 from tests.support.archives import COMPRESS
 from tests.support.golden import DATA
 from tests.support.local_files import FilesBelow
 
+SETTINGS = f"{TASK}/models/small/settings.json"
 CONFIGURATION = """config.yaml config/tasks/demo_en_fr.yaml config/models.yaml
 config/decodings.yaml config/paper.yaml config/claims.yaml config/phrases.yaml
 config/downloads.yaml config/costs.yaml config/scales/demo.yaml"""
@@ -137,7 +138,7 @@ def _files(folder: Path) -> list[tuple[str, Read, Change]]:
         ("pairs.tmx", _pairs, words),
         ("pairs.xml", _pairs, words),
         ("columns", _columns, words),
-        ("task/vocabulary/en.tsv", lambda path: read_vocabulary(path).tokens, words),
+        (f"{TASK}/vocabulary/en.tsv", lambda path: read_vocabulary(path).tokens, words),
         ("codes", lambda path: Bpe(read_codes(path)).split("lower lowest x"), words),
         ("links", read_links, words),
         ("links", lambda path: _dictionary(text, path), words),
@@ -147,23 +148,23 @@ def _files(folder: Path) -> list[tuple[str, Read, Change]]:
         ("exceptions", read_exceptions, words),
         ("list", _rerank, words),
         ("filter", lambda path: added_reports([path, path]), changed_json),
-        ("settings.json", read_training_settings, changed_json),
-        ("settings.json", read_json, changed_json),
-        ("translations", read_translations, changed_lines),
+        (SETTINGS, read_training_settings, changed_json),
+        (SETTINGS, read_json, changed_json),
+        (f"{RUN}/test.beam5.jsonl", read_translations, changed_lines),
         ("ledger", read_ledger, changed_lines),
-        ("run/training.json", _training, changed_json),
-        ("run/history.jsonl", _training, changed_lines),
+        (f"{RUN}/training.json", _training, changed_json),
+        (f"{RUN}/history.jsonl", _training, changed_lines),
         ("unfinished.part.json", _go_on, changed_json),
         ("dict.txt", lambda path: _import(folder / "model.pt", path), words),
-        ("task/dataset/train.arrow", _store, damaged),
-        ("task/dataset/train.json", read_description, changed_json),
+        (f"{TASK}/dataset/train.arrow", _store, damaged),
+        (f"{TASK}/dataset/train.json", read_description, changed_json),
     ]
 
 
 def _guarded_files(folder: Path) -> list[tuple[str, Read, Change]]:
-    trainer = tiny.trainer(folder / "task", folder / "state")
+    trainer = tiny.trainer(folder / TASK, folder / "state")
     last = trainer.folder.last
-    state = next(folder.glob("run/state/*/last.safetensors"))
+    state = next(folder.glob(f"{RUN}/state/*/last.safetensors"))
     weights, fields = load_tensors(state)
     save_tensors(last, weights, fields | {"training": last.parent.name})
 
@@ -185,11 +186,11 @@ def _guarded_files(folder: Path) -> list[tuple[str, Read, Change]]:
         ("lzma.zip", corpus, damaged),
         (str(last.relative_to(folder)), restore, formats.odd_tensors),
         (best, load_tensors, formats.odd_tensors),
-        ("run/model.safetensors", _translate, formats.odd_tensors),
-        ("task/dataset/train.arrow", _task, damaged),
-        ("task/dataset/valid.arrow", _task, damaged),
-        ("task/vocabulary/fr.tsv", _task, words),
-        ("task/dataset/valid.json", _task, changed_json),
+        (f"{RUN}/model.safetensors", _translate, formats.odd_tensors),
+        (f"{TASK}/dataset/train.arrow", _task, damaged),
+        (f"{TASK}/dataset/valid.arrow", _task, damaged),
+        (f"{TASK}/vocabulary/fr.tsv", _task, words),
+        (f"{TASK}/dataset/valid.json", _task, changed_json),
     ]
     for suffix in COMPRESS:
         inside = formats.repacked(suffix, damaged)
