@@ -215,8 +215,8 @@ JOBS: dict[str, Perform] = {
     "build_dictionary": _job(
         "made/dictionary.tsv made/candidates.tsv",
         lambda dictionary, candidates: build_dictionary(
-            source="lines.en",
-            target="lines.en",
+            source="text.en",
+            target="text.en",
             links="links",
             dictionary=dictionary,
             candidates=candidates,
@@ -224,7 +224,7 @@ JOBS: dict[str, Perform] = {
     ),
     "learn_truecaser": _job(
         "made/truecaser.tsv",
-        lambda output: learn_truecaser(text=Path("lines.en"), output=output),
+        lambda output: learn_truecaser(text=Path("text.en"), output=output),
     ),
     "decode_test_set": _job("made/test.jsonl made/test.txt", _decode),
     "evaluate_bleu": _job(

@@ -35,7 +35,7 @@ from tests.faults.campaign.commands import (
     perform,
     scored_cells,
 )
-from tests.faults.campaign.samples import LINES, ROOT, TABLES
+from tests.faults.campaign.samples import ROOT
 from tests.faults.downloads import BODY, OTHER
 from tests.faults.loopback import LoopbackServer, Served
 from tests.support import own_pair, tiny
@@ -220,8 +220,7 @@ class Stage:
         draw = random.Random(1)
         lines = (" ".join(draw.choices(tiny.WORDS, k=6)) for _ in range(60))
         write_lines(folder / "text.en", lines)
-        write_lines(folder / "lines.en", LINES)
-        write_lines(folder / "links", TABLES["links"])
+        write_lines(folder / "links", ["0-0 1-2 3-1"] * 60)
         write_lines(folder / "page.html", ["<p>w1 w2</p>", "<p>w3 <b>w4</b></p>"])
         pairs = (f"one {number}\tun {number}" for number in range(200))
         write_lines(folder / "pairs.tsv", pairs)
