@@ -526,28 +526,11 @@ def at_once(*functions: Callable[[], object]) -> None:
             call.result(60)
 
 
-@pytest.mark.parametrize("known", [SHA256, None])
-def test_of_several_processes_one_brings_the_file(
-    download: Download, known: str | None
-) -> None:
+def test_of_several_processes_one_brings_the_file(download: Download) -> None:
     download.serve("pause: 0.03")
     mirrors = download.mirror("pause: 0.03")
-    at_once(
-        lambda: download.bring(sha256=known),
-        lambda: download.bring(sha256=known, mirrors=mirrors),
-    )
+    at_once(download.bring, lambda: download.bring(mirrors=mirrors))
     assert download.sent == WHOLE
-
-
-def test_who_waited_brings_what_the_other_could_not(download: Download) -> None:
-    download.serve("cuts: [70000], pause: 0.03")
-
-    def go_on() -> None:
-        wait_for(download.beside(".part").exists)
-        download.bring(sha256=SHA256)
-
-    at_once(download.refused, go_on)
-    assert download.server.answers[1:] == [REST]
 
 
 def test_more_than_the_server_said_is_fetched_again(download: Download) -> None:
@@ -565,13 +548,13 @@ def test_more_than_the_server_said_is_fetched_again(download: Download) -> None:
 def test_a_published_ledger_is_fetched_once_and_again_where_it_is_damaged(
     download: Download, tmp_path: Path
 ) -> None:
-    options = Options(published=download.serve("pause: 0.03"))
-    at_once(*[lambda: published_file(options, tmp_path)] * 2)
+    options = Options(published=download.url)
     place = local_path(download.url, tmp_path)
-    assert place.read_bytes() == BODY
+    for _ in range(2):
+        assert published_file(options, tmp_path) == place
     assert download.sent == WHOLE
-    place.write_bytes(BODY + BODY)
-    assert published_file(options, tmp_path) == place
+    place.write_bytes(OTHER)
+    published_file(options, tmp_path)
     assert place.read_bytes() == BODY
     place.with_name("a.en.sha256").unlink()  # somebody else has laid it there
     place.write_bytes(OTHER)
