@@ -27,7 +27,6 @@ class Served:
     ranges: bool = True
     wrong_range: bool = False  # 206 answers start elsewhere than was asked
     hides_size: bool = False  # 206 answers have * for the size of the whole
-    date: str | None = None  # what the server's clock says
 
 
 class LoopbackServer:
@@ -91,7 +90,7 @@ class _Handler(BaseHTTPRequestHandler):
             body = whole[: served.cuts.pop(0)]
         is_cut = len(body) < len(whole)
         self.loopback.answers.append(f"{start}:{status}:{len(body)}")
-        self.send_response(status)
+        self.send_response_only(status)
         headers = {"Content-Type": "application/octet-stream", "Connection": "close"}
         if served.is_chunked:
             headers["Transfer-Encoding"] = "chunked"
@@ -113,9 +112,3 @@ class _Handler(BaseHTTPRequestHandler):
         if served.is_silent and is_cut:
             self.wfile.flush()
             self.loopback.over.wait()
-
-    def date_time_string(self, timestamp: float | None = None) -> str:
-        return self.served.date or super().date_time_string(timestamp)
-
-    def log_message(self, format: str, *args: object) -> None:
-        pass

@@ -295,9 +295,8 @@ def test_a_server_is_asked_again_when_it_says(
 ) -> None:
     found: list[float] = []
     monkeypatch.setattr(transfer, "time", SimpleNamespace(sleep=found.append))
-    headers = {"Retry-After": after}
-    clock = "Sun, 22 Nov 2026 06:00:00 GMT"
-    busy = Served(BODY, statuses=[429], headers=headers, date=clock)
+    headers = {"Retry-After": after, "Date": "Sun, 22 Nov 2026 06:00:00 GMT"}
+    busy = Served(BODY, statuses=[429], headers=headers)
     download.server.serve("/a.en", busy)
     if slept == "[]":
         says(download.refused(waits=(2.0,)), "HTTP status 429", "asks to wait")

@@ -12,7 +12,7 @@ from typing import Never
 
 import pytest
 
-from convs2s.errors import UserError, failures_in_one_line, failures_of_file
+from convs2s.errors import failures_in_one_line
 from convs2s.files.atomic import scratch_folder, whole_files
 from convs2s.files.checksums import note_checksums
 from convs2s.files.compressed import open_input
@@ -79,6 +79,13 @@ def test_an_output_is_named(
     assert [path.name for path in tmp_path.iterdir()] == ["out.txt"]
 
 
+def in_one_line(fail: Callable[[], object]) -> str:
+    """Return how a command ends in which something fails."""
+    with pytest.raises(SystemExit) as ended, failures_in_one_line():
+        fail()
+    return str(ended.value)
+
+
 @pytest.mark.parametrize("number", REMEDIES)
 def test_what_is_read_noted_or_locked_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
@@ -86,24 +93,15 @@ def test_what_is_read_noted_or_locked_is_named(
     path = tmp_path / "a.json"
     path.write_text("{}")
     words = REMEDIES[number]
-    with monkeypatch.context() as patch:
-        patch.setattr(os, "fsync", failing(number))
-        says(refusal(note_checksums, [path], None), ".a.json.sha256: cannot be", *words)
-    with monkeypatch.context() as patch:
-        patch.setattr("convs2s.files.compressed._InputFile", failing(number))
-        says(refusal(open_input, path), f"{path}: cannot be read: ", *words)
-    with pytest.raises(UserError) as raised, failures_of_file("a.json", "not JSON"):
-        failing(number)()
-    says(str(raised.value), "a.json: cannot be read: ", *words)
+    monkeypatch.setattr(os, "fsync", failing(number))
+    says(refusal(note_checksums, [path], None), ".a.json.sha256: cannot be", *words)
+    monkeypatch.setattr("convs2s.files.compressed._InputFile", failing(number))
+    says(refusal(open_input, path), f"{path}: cannot be read: ", *words)
     monkeypatch.setattr(fcntl, "flock", failing(number))
-    for take_lock in (try_lock, wait_for_lock):
-        with (
-            pytest.raises(SystemExit) as ended,
-            failures_in_one_line(),
-            path.open() as file,
-        ):
-            take_lock(file)
-        says(str(ended.value), f"error: {path}: cannot be used: ", *words)
+    with path.open() as file:
+        for take_lock in (try_lock, wait_for_lock):
+            said = in_one_line(partial(take_lock, file))
+            says(said, f"error: {path}: cannot be used: ", *words)
 
 
 def test_the_folder_where_a_command_was_typed_has_its_name(
@@ -115,9 +113,8 @@ def test_the_folder_where_a_command_was_typed_has_its_name(
     with scratch_folder(Path()) as scratch:
         for path in (Path("a"), scratch / "a", Path(scratch.name, "a")):
             says(refusal(write_lines, path, []), "a: cannot be written: No space left")
-    with pytest.raises(SystemExit) as ended, failures_in_one_line():
-        raise OSError(errno.ESTALE, "Stale file handle", ".")
-    says(str(ended.value), f"error: {tmp_path}: cannot be used: Stale file handle; ")
+    said = in_one_line(partial(stale, "."))
+    says(said, f"error: {tmp_path}: cannot be used: Stale file handle; ")
 
 
 def stale(path: object, *_: object, **__: object) -> Never:
@@ -128,17 +125,9 @@ def test_a_folder_that_cannot_be_listed_is_not_passed_over(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its files would be missing from an archive, without a word."""
-    (tmp_path / "a").mkdir()
-    scandir = os.scandir
-    monkeypatch.setattr(
-        os,
-        "scandir",
-        lambda path: stale(path) if path.endswith("a") else scandir(path),
-    )
-    with pytest.raises(SystemExit) as ended, failures_in_one_line():
-        list(whole_files(tmp_path))
-    words = REMEDIES[errno.ESTALE]
-    says(str(ended.value), f"error: {tmp_path}/a: cannot be used: ", *words)
+    monkeypatch.setattr(os, "scandir", stale)
+    said = in_one_line(lambda: list(whole_files(tmp_path)))
+    says(said, f"error: {tmp_path}: cannot be used: ", *REMEDIES[errno.ESTALE])
 
 
 @pytest.mark.parametrize("named", ["logs", "data/a.en", "logs/a.log"])

@@ -183,7 +183,7 @@ def _prepare_by_workflow(folder: Path) -> str:
 
 
 class Stage:
-    """A prepared folder, in copies of which commands run.
+    """A prepared folder, in copies of which commands run; `calls` disturbs them there.
 
     A trial has a folder of its own: ``place`` in it is the copy, and beside it is what the commands
     say.
