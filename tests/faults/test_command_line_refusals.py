@@ -62,9 +62,9 @@ def test_a_fault_is_said_in_one_line(
     (copy / "state").mkdir()
     (copy / "state/finished.again").touch()
     models = {"MODEL": str(model), "LSTM": str(recurrent)}
-    text = b"a\nb\n" if typed.startswith("score") else b"w1\nw\xe9\n"
+    given = b"a\nb\n" if typed.startswith("score") else b"w1\nw\xe9\n"
     with pytest.raises(SystemExit) as stop:
-        run(*[models.get(word, word) for word in typed.split()], text=text)
+        run(*[models.get(word, word) for word in typed.split()], text=given)
     message = str(stop.value)
     assert message.startswith("convs2s: error: ")
     assert "\n" not in message

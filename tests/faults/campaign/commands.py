@@ -110,10 +110,13 @@ def _raw_text() -> RawText:
 
 
 def _filter(source: Path, target: Path, report: Path) -> None:
-    pairs = ((line, line) for line in LINES)
-    limits = {"minimum": 1, "maximum": 8}
     tokenize_and_filter(
-        pairs, sides=(source, target), report=report, ratio=None, **limits
+        ((line, line) for line in LINES),
+        sides=(source, target),
+        report=report,
+        minimum=1,
+        maximum=8,
+        ratio=None,
     )
 
 
