@@ -1,44 +1,60 @@
-"""``make faults``: every kind of fault at its full size, then a line for each kind."""
+"""``make faults``: every kind of fault at its full size, then a line for each kind.
+
+``python -m tests.faults KIND SIZE`` tries one kind alone, so many times.
+"""
 
 import subprocess
 import sys
 import time
+from importlib import import_module
 
-COMMANDS = {
-    "fuzzing": ["-m", "tests.faults.campaign.fuzzing"],
-    "flips": ["-m", "tests.faults.campaign.flips"],
-    "disk": ["-m", "pytest", "-q", "tests/faults/test_writers.py"],
-    "pairs": ["-m", "tests.faults.campaign.pairs"],
-    "calls": ["-m", "tests.faults.campaign.calls"],
-    "kills": ["-m", "tests.faults.campaign.kills"],
-    "clients": ["-m", "tests.faults.campaign.clients"],
+SIZES = {
+    "fuzzing": 20_000,
+    "flips": 1000,
+    "pairs": 200,
+    "calls": 1000,
+    "kills": 300,
+    "clients": 10_000,
 }
-"""Kind of fault -> what runs it; the last line that it prints is its summary."""
+"""Kind of fault -> how many are tried; each is a module of ``campaign``, whose `run` tries them."""
+
+DISK = ["-m", "pytest", "-q", "tests/faults/test_writers.py"]
 
 
-def main() -> None:
-    """Run the kinds that are named, or all; exit with 1 where one found a fault."""
-    chosen = sys.argv[1:] or list(COMMANDS)
-    unknown = [one for one in chosen if one not in COMMANDS]
-    if unknown:
-        sys.exit(f"unknown: {' '.join(unknown)}; expected {', '.join(COMMANDS)}")
+def try_kinds(kinds: list[str]) -> None:
+    """Try kinds in a process each; exit with 1 where one found a fault."""
     summaries = []
     codes = []
-    for name in chosen:
-        print(f"-- {name}", flush=True)
+    for kind in kinds:
+        print(f"-- {kind}", flush=True)
         started = time.monotonic()
-        command = [sys.executable, *COMMANDS[name]]
+        command = DISK
+        if kind != "disk":
+            command = ["-m", "tests.faults", kind, str(SIZES[kind])]
         last = ""
-        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        with subprocess.Popen(
+            [sys.executable, *command], stdout=subprocess.PIPE, text=True
+        ) as process:
             for line in process.stdout or ():
                 print(line, end="", flush=True)
                 last = line.strip() or last
         codes.append(process.returncode)
         verdict = "found a fault" if process.returncode else "passed"
         minutes = (time.monotonic() - started) / 60
-        summaries.append(f"{name} {verdict} in {minutes:.1f} minutes: {last}")
+        summaries.append(f"{kind} {verdict} in {minutes:.1f} minutes: {last}")
     print("--", *summaries, sep="\n")
     sys.exit(1 if any(codes) else 0)
+
+
+def main() -> None:
+    """Try the kinds that are named, or all; or one kind alone, in this process."""
+    kinds = sys.argv[1:] or ["disk", *SIZES]
+    if len(kinds) == 2 and kinds[1].isdigit():
+        tried = import_module(f"tests.faults.campaign.{kinds[0]}")
+        sys.exit(1 if tried.run(int(kinds[1]))["faults"] else 0)
+    if unknown := [kind for kind in kinds if kind not in ("disk", *SIZES)]:
+        sys.exit(f"unknown: {' '.join(unknown)}; expected disk, {', '.join(SIZES)}")
+    try_kinds(kinds)
 
 
 if __name__ == "__main__":

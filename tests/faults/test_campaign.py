@@ -2,27 +2,20 @@
 
 import subprocess
 import sys
-from collections import Counter
+from argparse import ArgumentParser
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from convs2s.cli.main import whole_parser
-from tests.faults.campaign import (
-    calls,
-    clients,
-    flips,
-    kills,
-    pairs,
-    traced,
-    writing,
-)
+from convs2s.cli.main import commands_below, whole_parser
+from tests.faults.campaign import calls, clients, commands, flips, kills, pairs, traced
 from tests.faults.systems import READS_PROC
 
 
 @READS_PROC
 def test_hostile_inputs_are_read_or_refused_in_one_line(root: Path) -> None:
-    command = [sys.executable, "-m", "tests.faults.campaign.fuzzing", "60"]
+    command = [sys.executable, "-m", "tests.faults", "fuzzing", "60"]
     done = subprocess.run(
         command, cwd=root, capture_output=True, text=True, check=False
     )
@@ -30,47 +23,60 @@ def test_hostile_inputs_are_read_or_refused_in_one_line(root: Path) -> None:
     assert "fuzzing: " in done.stdout.splitlines()[-1]
 
 
-def test_a_flipped_bit_between_two_steps_is_noticed_or_harmless(tmp_path: Path) -> None:
-    found = flips.run(250, tmp_path)
-    assert {name: count["silent"] for name, count in found.items()} == dict.fromkeys(
-        found, 0
-    )
-    assert sum(count["noticed"] for count in found.values()) > 200
+def test_a_flipped_bit_between_two_steps_is_noticed_or_harmless() -> None:
+    found = flips.run(250)
+    assert found["faults"] == 0
+    assert found["noticed"] > 200
 
 
 def test_two_commands_at_once_make_the_right_bytes_or_say_one_line() -> None:
-    names = ("download", "published", "export", "remove-states", "translate")
-    said: list[str] = []
-    counts = pairs.run(5, names, said.append)
-    assert said == []
-    assert counts.total() == 5
+    names = "download, published, export-results zip, remove-states, translate"
+    assert pairs.run(5, names.split(", "))["faults"] == 0
 
 
 def test_honest_clients_are_answered_among_hostile_ones() -> None:
     # The machine that runs the tests may be busy. Alone, a server answers within 2 s.
-    faults, _ = clients.run(60, seconds=30)
-    assert faults == []
+    assert clients.run(60, seconds=30)["faults"] == 0
 
 
 def test_calls_that_fail_and_power_cuts_lose_nothing() -> None:
     if not traced.is_available():
         pytest.skip("strace is not installed, or may not trace: apt-get install strace")
-    said: list[str] = []
-    counts = calls.run(6, ("score rouge", "extract_corpus"), said.append)
-    verdicts = sum(counts.values(), Counter())
-    assert verdicts["faults"] == 0, said
-    assert verdicts["cut"] == 2
-    assert verdicts.total() == 6
+    found = calls.run(6, ("score rouge", "extract_corpus"))
+    assert found["faults"] == 0
+    assert found["cut"] == 2
+    assert found.total() == 6
+
+
+# Commands of `convs2s` that are not tried by failing calls, and the reasons. What only prints does
+# so in the way of `card` and `tokenize`, which are tried.
+LEFT_OUT = """
+serve: writes no file; tests/faults/test_server_requests.py tries its streams
+get: downloads and converts as `download` and `import fairseq` do, which are tried
+push: writes to the Hub alone, in one commit
+kernels: measures for seconds; what it keeps is written as `results` writes
+status, verify, config, completion, attention, compare-outputs, rerank: only print
+score bleu, score compare, score oracle, score-pairs: only print
+"""
+
+
+def typed_commands(parser: ArgumentParser, words: str = "") -> Iterator[str]:
+    """Yield the words of each command of a parser that runs something."""
+    below = commands_below(parser)
+    if not below:
+        yield words.strip()
+    for name, command in below.items():
+        yield from typed_commands(command, f"{words} {name}")
 
 
 def test_every_command_is_tried_by_failing_calls_or_left_out_with_a_reason() -> None:
-    typed = set(writing.typed_commands(whole_parser()))
-    tried = set()
-    for command in typed:
-        if any(f"{name} ".startswith(f"{command} ") for name in writing.TYPED):
-            tried.add(command)
-    assert tried | writing.LEFT_OUT.keys() == typed
-    assert not tried & writing.LEFT_OUT.keys()
+    tried = [f"{name} " for name in calls.NAMES if name in commands.TYPED]
+    left_out = set()
+    for line in LEFT_OUT.strip().splitlines():
+        left_out.update(line.partition(":")[0].split(", "))
+    for command in typed_commands(whole_parser()):
+        is_tried = any(name.startswith(f"{command} ") for name in tried)
+        assert is_tried != (command in left_out), command
 
 
 LOG = """
@@ -104,8 +110,5 @@ def test_what_a_power_cut_takes_is_read_from_the_calls(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_killed_stage_ends_with_the_same_files(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    faults = kills.run(len(kills.STAGES) * kills.IN_A_ROW)
-    assert faults.total() == 0, capsys.readouterr().out
+def test_a_killed_stage_ends_with_the_same_files() -> None:
+    assert kills.run(len(kills.STAGES) * kills.IN_A_ROW)["faults"] == 0

@@ -8,75 +8,45 @@ import pytest
 from convs2s.cli.main import main
 from convs2s.files.text import write_lines
 from tests.conftest import Terminal
-from tests.support.refusals import says
+from tests.support.refusals import rows, says
 
-SCORE = "score bleu --reference two"
-COMPARE = "score compare --reference two"
-ROUGE = "score rouge --reference two --reference"
-TRAIN = "train results/demo_en_fr --model small --output out.safetensors"
+# What is typed, in a folder with the files empty, one (a line), two and same (two lines) => what is
+# said. MODEL and LSTM are models.
+FAULTS = """
+tokenize --language en --preparation mose_test => unknown ... did you mean 'moses_test'?
+detokenize --language en --preparation mose_test => unknown ... did you mean 'moses_test'?
+tokenize --language english => --language english: expected a code of
+detokenize --language english => --language english: expected a code of
+score bleu --reference two --metric WER --lowercase => leave them out with --metric
+score bleu --reference two --metric WER --tokenize zh => leave them out with --metric
+score bleu --reference two --source text => name the metric that does with --metric
+score bleu --reference one => standard input: 2 lines, but one has 1
+score compare --reference two two one => one: 1 lines, but the reference has 2
+score rouge --reference two --reference one two => two: 2 lines, but one has 1
+score rouge --reference two two --bytes 0 => bytes: expected at least 1, not 0
+score rouge --reference two two --samples -1 => samples: expected at least 1, not -1
+score rouge --reference two two --exceptions forms => --exceptions forms: ... add --stem
+score rouge --reference two two --stem --exceptions no.tsv => no.tsv: no such file
+score rouge --reference two no.txt => no.txt: no such file
+score rouge --reference same --items two two => two: is an input ... name another output
+score rouge --reference two --items two same => two: is an input ... name another output
+score rouge --reference empty empty => empty: no lines to score
+compare-outputs two two --reference two --most 0 => most: expected at least 1, not 0
+translate two => two: not a model
+translate nowhere => nowhere: no such file
+translate again => again: no such file: it is being trained again ... state/finished.again
+serve again => again: no such file: it is being trained again ... state/finished.again
+card again => again: no such file: it is being trained again ... state/finished.again
+translate MODEL => standard input:2: not UTF-8: byte 0xe9 at column 2
+attention LSTM w1 => lstm.safetensors: a model of kind lstm has no attention
+translate MODEL --minimum-length 999 --maximum-length.factor 0 => minimum_length 999 is above
+config --task demo_en_f => demo_en_fr
+train results/a --model small --output m --start a => --start a: ... 'small' has no training.start
+train results/a --model small --output m --dictionary no.tsv => no.tsv: no such file
+"""
 
 
-@pytest.mark.parametrize(
-    ("typed", "words"),
-    [
-        (
-            "tokenize --language en --preparation mose_test",
-            "unknown ... did you mean 'moses_test'?",
-        ),
-        (
-            "detokenize --language en --preparation mose_test",
-            "unknown ... did you mean 'moses_test'?",
-        ),
-        ("tokenize --language english", "--language english: expected a code of"),
-        ("detokenize --language english", "--language english: expected a code of"),
-        (f"{SCORE} --metric WER --lowercase", "leave them out with --metric"),
-        (f"{SCORE} --metric WER --tokenize zh", "leave them out with --metric"),
-        (f"{SCORE} --source text", "name the metric that does with --metric"),
-        (SCORE, "standard input: 1 lines, but two has 2"),
-        (f"{COMPARE} two one", "one: 1 lines, but the reference has 2"),
-        (f"{ROUGE} one two", "two: 2 lines, but one has 1"),
-        (f"{ROUGE} two two --bytes 0", "bytes: expected at least 1, not 0"),
-        (f"{ROUGE} two two --samples -1", "samples: expected at least 1, not -1"),
-        (f"{ROUGE} two two --exceptions forms", "--exceptions forms: ... add --stem"),
-        (f"{ROUGE} two two --stem --exceptions no.tsv", "no.tsv: no such file"),
-        (f"{ROUGE} no.txt two", "no.txt: no such file"),
-        (
-            "score rouge --reference same --items two two",
-            "two: is an input ... name another output",
-        ),
-        (
-            "score rouge --reference two --items two same",
-            "two: is an input ... name another output",
-        ),
-        ("score rouge --reference empty empty", "empty: no lines to score"),
-        (
-            "compare-outputs two two --reference two --most 0",
-            "most: expected at least 1, not 0",
-        ),
-        ("translate two", "two: not a model"),
-        ("translate nowhere", "nowhere: no such file"),
-        *[
-            (
-                f"{command} again",
-                "again: no such file: it is being trained again ... state/finished.again",
-            )
-            for command in ("translate", "serve", "card")
-        ],
-        ("translate MODEL", "standard input:2: not UTF-8: byte 0xe9 at column 2"),
-        (
-            "attention LSTM w1",
-            "lstm.safetensors: a model of kind lstm has no attention",
-        ),
-        (
-            "translate MODEL --minimum-length 30 --maximum-length.factor 0 "
-            "--maximum-length.offset 5",
-            "options: minimum_length 30 is above ... 5 (maximum_length): lower minimum_",
-        ),
-        ("config --task demo_en_f", "demo_en_fr"),
-        (f"{TRAIN} --start a", "--start a: ... 'small' has no training.start"),
-        (f"{TRAIN} --dictionary none.tsv", "none.tsv: no such file"),
-    ],
-)
+@pytest.mark.parametrize(("typed", "words"), rows(FAULTS))
 def test_a_fault_is_said_in_one_line(
     copy: Path,
     model: Path,
@@ -89,45 +59,32 @@ def test_a_fault_is_said_in_one_line(
     monkeypatch.chdir(copy)
     for name, text in {"empty": "", "one": "a", "two": "a b", "same": "a b"}.items():
         write_lines(copy / name, text.split())
-    kept = copy / "state/finished.again"
-    kept.parent.mkdir()
-    kept.touch()
+    (copy / "state").mkdir()
+    (copy / "state/finished.again").touch()
     models = {"MODEL": str(model), "LSTM": str(recurrent)}
-    arguments = [models.get(word, word) for word in typed.split()]
+    given = b"a\nb\n" if typed.startswith("score") else b"w1\nw\xe9\n"
     with pytest.raises(SystemExit) as stop:
-        run(*arguments, text=b"w1\n" if typed == SCORE else b"w1\nw\xe9\n")
+        run(*[models.get(word, word) for word in typed.split()], text=given)
     message = str(stop.value)
     assert message.startswith("convs2s: error: ")
     assert "\n" not in message
     says(message, *words.split(" ... "))
     assert (copy / "two").read_text() == "a\nb\n"
-    assert not (copy / "out.safetensors").exists()
+    assert not (copy / "m").exists()
 
 
-@pytest.mark.parametrize(
-    ("typed", "usage", "said"),
-    [
-        ("transalte m", "[", "unknown command 'transalte'; did you mean 'translate'?"),
-        ("score blue", "score [", "unknown command 'blue'; did you mean 'bleu'?"),
-        (
-            "score rouge --reference r o --sten",
-            "score rouge [",
-            "unknown option '--sten'; did you mean '--stem'?",
-        ),
-        (
-            "translate m --maximum-lenght.factor 2",
-            "translate [",
-            "unknown option '--maximum-lenght.factor'; did you mean '--maximum-length.factor'?",
-        ),
-        (
-            "translate m --batch-tokens many",
-            "translate [",
-            "argument --batch-tokens: expected a whole number or null, not 'many'",
-        ),
-        # One sentence is no batch.
-        ("attention m w --batch-tokens 9", "attention [", "option '--batch-tokens'"),
-    ],
-)
+# The last one: one sentence is no batch.
+MISSPELT = """
+transalte m => [ => unknown command 'transalte'; did you mean 'translate'?
+score blue => score [ => unknown command 'blue'; did you mean 'bleu'?
+score rouge --reference r o --sten => score rouge [ => option '--sten'; did you mean '--stem'?
+translate m --maximum-lenght.factor 2 => translate [ => did you mean '--maximum-length.factor'?
+translate m --batch-tokens many => translate [ => --batch-tokens: expected a whole number or null
+attention m w --batch-tokens 9 => attention [ => option '--batch-tokens'
+"""
+
+
+@pytest.mark.parametrize(("typed", "usage", "said"), rows(MISSPELT))
 def test_a_misspelt_command_is_told_with_the_nearest(
     capsys: pytest.CaptureFixture[str], typed: str, usage: str, said: str
 ) -> None:

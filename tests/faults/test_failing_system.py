@@ -4,14 +4,15 @@ import errno
 import fcntl
 import io
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Never
 
 import pytest
 
-from convs2s.errors import UserError, failures_in_one_line, failures_of_file
+from convs2s.errors import failures_in_one_line
 from convs2s.files.atomic import scratch_folder, whole_files
 from convs2s.files.checksums import note_checksums
 from convs2s.files.compressed import open_input
@@ -47,34 +48,42 @@ def failing(number: int) -> Callable[..., None]:
 class FailingText(io.StringIO):
     """A text file of which one method fails."""
 
-    def __init__(self, method: str, number: int) -> None:
+    def __init__(self, method: str) -> None:
         super().__init__()
-        setattr(self, method, failing(number))
+        setattr(self, method, failing(errno.ENOSPC))
 
 
-@pytest.mark.parametrize("number", REMEDIES)
 @pytest.mark.parametrize(
     "call", ["open", "write", "close", "fsync", "lock", "rename", "replace", "mkdir"]
 )
 def test_an_output_is_named(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: str, number: int
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: str
 ) -> None:
     output = tmp_path / "out.txt"
     output.write_text("before\n")
+    fail = failing(errno.ENOSPC)
     if call == "open":
-        monkeypatch.setattr("convs2s.files.text.open_text", failing(number))
+        monkeypatch.setattr("convs2s.files.text.open_text", fail)
     elif call == "lock":  # of the temporary folder, which has been made by then
-        monkeypatch.setattr(Path, "open", failing(number))
+        monkeypatch.setattr(Path, "open", fail)
     elif call in ("write", "close"):
-        stream = FailingText(call, number)
+        stream = FailingText(call)
         monkeypatch.setattr("convs2s.files.text.open_text", lambda _: stream)
     else:
-        monkeypatch.setattr(os, call, failing(number))
+        monkeypatch.setattr(os, call, fail)
     message = refusal(write_lines, output, ["a"])
-    says(message, f"{output}: cannot be written: ", *REMEDIES[number], "is kept; ")
+    words = REMEDIES[errno.ENOSPC]
+    says(message, f"{output}: cannot be written: ", *words, "is kept; ")
     monkeypatch.undo()
     assert output.read_text() == "before\n"
     assert [path.name for path in tmp_path.iterdir()] == ["out.txt"]
+
+
+def in_one_line(fail: Callable[[], object]) -> str:
+    """Return how a command ends in which something fails."""
+    with pytest.raises(SystemExit) as ended, failures_in_one_line():
+        fail()
+    return str(ended.value)
 
 
 @pytest.mark.parametrize("number", REMEDIES)
@@ -84,24 +93,15 @@ def test_what_is_read_noted_or_locked_is_named(
     path = tmp_path / "a.json"
     path.write_text("{}")
     words = REMEDIES[number]
-    with monkeypatch.context() as patch:
-        patch.setattr(os, "fsync", failing(number))
-        says(refusal(note_checksums, [path], None), ".a.json.sha256: cannot be", *words)
-    with monkeypatch.context() as patch:
-        patch.setattr("convs2s.files.compressed._InputFile", failing(number))
-        says(refusal(open_input, path), f"{path}: cannot be read: ", *words)
-    with pytest.raises(UserError) as raised, failures_of_file("a.json", "not JSON"):
-        failing(number)()
-    says(str(raised.value), "a.json: cannot be read: ", *words)
+    monkeypatch.setattr(os, "fsync", failing(number))
+    says(refusal(note_checksums, [path], None), ".a.json.sha256: cannot be", *words)
+    monkeypatch.setattr("convs2s.files.compressed._InputFile", failing(number))
+    says(refusal(open_input, path), f"{path}: cannot be read: ", *words)
     monkeypatch.setattr(fcntl, "flock", failing(number))
-    for take_lock in (try_lock, wait_for_lock):
-        with (
-            pytest.raises(SystemExit) as ended,
-            failures_in_one_line(),
-            path.open() as file,
-        ):
-            take_lock(file)
-        says(str(ended.value), f"error: {path}: cannot be used: ", *words)
+    with path.open() as file:
+        for take_lock in (try_lock, wait_for_lock):
+            said = in_one_line(partial(take_lock, file))
+            says(said, f"error: {path}: cannot be used: ", *words)
 
 
 def test_the_folder_where_a_command_was_typed_has_its_name(
@@ -113,37 +113,21 @@ def test_the_folder_where_a_command_was_typed_has_its_name(
     with scratch_folder(Path()) as scratch:
         for path in (Path("a"), scratch / "a", Path(scratch.name, "a")):
             says(refusal(write_lines, path, []), "a: cannot be written: No space left")
-    with pytest.raises(SystemExit) as ended, failures_in_one_line():
-        raise OSError(errno.ESTALE, "Stale file handle", ".")
-    says(str(ended.value), f"error: {tmp_path}: cannot be used: Stale file handle; ")
+    said = in_one_line(partial(stale, "."))
+    says(said, f"error: {tmp_path}: cannot be used: Stale file handle; ")
 
 
-@pytest.mark.parametrize("number", REMEDIES)
-def test_a_folder_that_cannot_be_listed_is_not_passed_over(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
-) -> None:
-    """Its files would be missing from an archive, without a word."""
-    (tmp_path / "a").mkdir()
-    scandir = os.scandir
-
-    def fail(path: str) -> Iterator[os.DirEntry[str]]:
-        if path.endswith("a"):
-            raise OSError(number, os.strerror(number), path)
-        return scandir(path)
-
-    monkeypatch.setattr(os, "scandir", fail)
-    with pytest.raises(SystemExit) as ended, failures_in_one_line():
-        list(whole_files(tmp_path))
-    says(str(ended.value), f"error: {tmp_path}/a: cannot be used: ", *REMEDIES[number])
-
-
-def stale(path: object, *_: object, **__: object) -> None:
+def stale(path: object, *_: object, **__: object) -> Never:
     raise OSError(errno.ESTALE, os.strerror(errno.ESTALE), str(path))
 
 
-def work(log: Path, fail: Callable[[], object]) -> None:
-    with job(SimpleNamespace(log=[str(log)], input=[], output=[], params={})):
-        fail()
+def test_a_folder_that_cannot_be_listed_is_not_passed_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its files would be missing from an archive, without a word."""
+    monkeypatch.setattr(os, "scandir", stale)
+    said = in_one_line(lambda: list(whole_files(tmp_path)))
+    says(said, f"error: {tmp_path}: cannot be used: ", *REMEDIES[errno.ESTALE])
 
 
 @pytest.mark.parametrize("named", ["logs", "data/a.en", "logs/a.log"])
@@ -161,8 +145,9 @@ def test_a_job_ends_in_one_line(
     if named == "logs/a.log":  # of what is printed, the system says no name
         line = f"{log}, or another file that is open: failed: Stale file handle; "
         fail = failing(errno.ESTALE)
-    with pytest.raises(SystemExit) as ended:
-        work(log, fail)
+    rule = SimpleNamespace(log=[str(log)], input=[], output=[], params={})
+    with pytest.raises(SystemExit) as ended, job(rule):
+        fail()
     said = f"{ended.value}\n{capfd.readouterr().err}"
     says(said, "error: ", line, "mount the folder again")
     assert "Traceback" not in said

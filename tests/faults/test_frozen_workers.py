@@ -19,6 +19,7 @@ from convs2s.training.heartbeat import (
     beating,
     ending_stuck_workers,
 )
+from tests.support.refusals import rows
 
 Killed = list[tuple[int, int]]
 
@@ -53,43 +54,44 @@ def test_a_frozen_worker_is_killed_once(
     assert killed == [(os.getpid(), signal.SIGKILL)]
 
 
-AHEAD = Pulse(updates=6, patience=0.1)
-HANGING = Pulse(updates=5, patience=0.1)
-WAITING = Pulse(updates=5, patience=0.1, is_waiting=True)
-RESTING = Pulse(updates=5)
-PATIENT = Pulse(updates=5, patience=60.0)
+PULSES = {
+    "ahead": Pulse(updates=6, patience=0.1),
+    "hanging": Pulse(updates=5, patience=0.1),
+    "waiting": Pulse(updates=5, patience=0.1, is_waiting=True),
+    "resting": Pulse(updates=5),
+    "patient": Pulse(updates=5, patience=60.0),
+}
+# What the workers say => the numbers of those that are killed. On a GPU, the others may be ahead.
+# Who rests writes a state, validates or compiles.
+HANGING = """
+waiting hanging waiting => 1
+ahead hanging ahead => 1
+hanging hanging => 0 1
+waiting waiting =>
+resting waiting =>
+patient waiting =>
+"""
 
 
-@pytest.mark.parametrize(
-    ("pulses", "hanging"),
-    [
-        ([WAITING, HANGING, WAITING], [1]),
-        # On a GPU, the others have begun the next update.
-        ([AHEAD, HANGING, AHEAD], [1]),
-        ([HANGING, HANGING], [0, 1]),
-        ([WAITING, WAITING], []),
-        # The first one writes a state, validates or compiles.
-        ([RESTING, WAITING], []),
-        ([PATIENT, WAITING], []),
-    ],
-)
+@pytest.mark.parametrize(("pulses", "hanging"), rows(HANGING))
 def test_of_workers_whose_hearts_beat_the_one_that_the_others_wait_for_is_killed(
     tmp_path: Path,
     killed: Killed,
     monkeypatch: pytest.MonkeyPatch,
-    pulses: list[Pulse],
-    hanging: list[int],
+    pulses: str,
+    hanging: str,
 ) -> None:
     monkeypatch.setattr(heartbeat, "MOST_MISSED", 100_000)
     with ExitStack() as files:
-        for process, pulse in enumerate(pulses):
+        for process, pulse in enumerate(pulses.split()):
             file = files.enter_context((tmp_path / str(process)).open("w"))
             wait_for_lock(file)
-            file.write(json.dumps(asdict(pulse)) + "\n")
+            file.write(json.dumps(asdict(PULSES[pulse])) + "\n")
             file.flush()
         with ending_stuck_workers(tmp_path):
             time.sleep(0.5)
-    assert sorted(killed) == [(process, signal.SIGKILL) for process in hanging]
+    expected = [(int(process), signal.SIGKILL) for process in hanging.split()]
+    assert sorted(killed) == expected
 
 
 def test_an_update_may_take_twenty_times_the_median_and_never_less_than_the_floor(

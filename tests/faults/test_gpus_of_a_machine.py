@@ -26,10 +26,9 @@ from convs2s.devices import (
     tokens_at_a_time,
     worker_device,
 )
-from convs2s.errors import UserError
 from convs2s.training.launch import launch, numa_options
 from tests.support import tiny
-from tests.support.refusals import refusal, says
+from tests.support.refusals import refusal, rows, says
 
 
 @pytest.fixture
@@ -47,21 +46,14 @@ def take(present: int = 2, wanted: int = 1) -> None:
 
 
 @pytest.mark.usefixtures("locks")
-@pytest.mark.parametrize(
-    ("visible", "first", "second"),
-    [(None, ["0"], ["1"]), ("3,GPU-1f", ["3"], ["GPU-1f"])],
-)
 def test_two_trainings_on_two_gpus_get_one_each(
     monkeypatch: pytest.MonkeyPatch,
-    visible: str | None,
-    first: list[str],
-    second: list[str],
 ) -> None:
-    if visible is not None:
-        monkeypatch.setenv(VISIBLE, visible)
     with own_gpus(2, 1) as one, own_gpus(2, 1) as other:
-        assert one == first
-        assert other == second
+        assert (one, other) == (["0"], ["1"])
+    monkeypatch.setenv(VISIBLE, "3,GPU-1f")
+    with own_gpus(2, 1) as one, own_gpus(2, 1) as other:
+        assert (one, other) == (["3"], ["GPU-1f"])
 
 
 @pytest.mark.usefixtures("locks")
@@ -101,12 +93,10 @@ def test_who_shares_gpus_or_has_been_granted_them_needs_no_lock(
 
 
 @pytest.mark.usefixtures("locks")
-@pytest.mark.parametrize("visible", ["0", "MIG-a,MIG-b"])
-def test_more_gpus_than_cuda_sees_are_refused(
-    monkeypatch: pytest.MonkeyPatch, visible: str
-) -> None:
-    monkeypatch.setenv(VISIBLE, visible)
-    says(refusal(take, 1, 2), "2 GPUs are requested", "sees 1; request fewer")
+def test_more_gpus_than_cuda_sees_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    for visible in ("0", "MIG-a,MIG-b"):
+        monkeypatch.setenv(VISIBLE, visible)
+        says(refusal(take, 1, 2), "2 GPUs are requested", "sees 1; request fewer")
 
 
 def test_jobs_of_slurm_whose_gpus_have_equal_numbers_do_not_wait_for_each_other(
@@ -149,11 +139,7 @@ def test_planted_links_are_not_followed(locks: Path, tmp_path: Path, name: str) 
     assert precious.read_text() == "kept"
 
 
-GRANTS = {
-    "CUDA_VISIBLE_DEVICES": "0,1",
-    "SLURM_JOB_GPUS": "2,3",
-    "NVIDIA_VISIBLE_DEVICES": "GPU-5f0e",
-}
+GRANTS = {VISIBLE: "0,1", "SLURM_JOB_GPUS": "2,3", "NVIDIA_VISIBLE_DEVICES": "GPU-5f0e"}
 
 
 @pytest.fixture
@@ -178,7 +164,7 @@ def test_granted_gpus_that_torch_cannot_use_are_refused(
     assert pick_device("cpu", 8) == "cpu"
     # As is typed where a GPU shall not be used.
     for typed in ("", "-1"):
-        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", typed)
+        monkeypatch.setenv(VISIBLE, typed)
         assert pick_device("auto") == "cpu"
 
 
@@ -196,133 +182,120 @@ def test_several_workers_take_a_cpu_only_where_it_is_stated(
 
 
 CU130 = "sm_75 sm_80 sm_86 sm_90 sm_100 sm_120 compute_120"
-CU126 = "sm_50 sm_60 sm_70 sm_75 sm_80 sm_86 sm_90"
 
 
 def have_gpu(
-    monkeypatch: pytest.MonkeyPatch,
-    name: str,
-    capability: tuple[int, int],
-    compiled: str = CU130,
-) -> list[str]:
-    """Let this machine have a GPU, and torch code for architectures; the precisions set."""
-    asked: list[str] = []
-    monkeypatch.setattr(torch, "set_float32_matmul_precision", asked.append)
-    has_bf16 = capability >= (8, 0)
+    monkeypatch: pytest.MonkeyPatch, name: str, capability: str, compiled: str = CU130
+) -> Mock:
+    """Let this machine have two GPUs, and torch code for these; return what sets TF32."""
+    major, minor = map(int, capability.split("."))
     answers = {
         "get_arch_list": compiled.split(),
-        "get_device_capability": capability,
+        "get_device_capability": (major, minor),
         "get_device_name": name,
         "is_available": True,
         "set_device": None,
         "device_count": 2,
-        "is_bf16_supported": has_bf16,
+        "is_bf16_supported": major >= 8,
     }
     for function, answer in answers.items():
-        monkeypatch.setattr(
-            torch.cuda, function, lambda *_, answer=answer, **__: answer
-        )
-    return asked
+        monkeypatch.setattr(torch.cuda, function, Mock(return_value=answer))
+    set_precision = Mock()
+    monkeypatch.setattr(torch, "set_float32_matmul_precision", set_precision)
+    return set_precision
 
 
 def test_a_gpu_multiplies_float32_in_tf32_and_a_cpu_does_not(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    asked = have_gpu(monkeypatch, "NVIDIA H100", (9, 0))
+    set_precision = have_gpu(monkeypatch, "NVIDIA H100", "9.0")
     assert pick_device("cpu") == "cpu"
-    assert asked == []
+    set_precision.assert_not_called()
     assert pick_device("auto") == "cuda"
-    assert asked == ["high"]
+    set_precision.assert_called_once_with("high")
 
 
-@pytest.mark.parametrize(
-    ("capability", "compiled", "runs"),
-    [
-        ((7, 0), CU130, False),
-        ((7, 5), CU130, True),
-        ((8, 9), CU130, True),  # by the code for 8.6
-        ((10, 3), CU130, True),
-        ((12, 1), CU130, True),
-        ((13, 0), CU130, True),  # by PTX
-        ((12, 0), CU126, False),
-        ((10, 3), "sm_100a compute_100a", False),  # only 10.0 has what they use
-        ((10, 3), "sm_100f", True),
-        ((12, 0), "compute_100f", False),  # of another family
-        ((9, 0), "gfx90a gfx942", True),  # of ROCm
-    ],
-)
+# Compute capability => what torch has code for => whether it runs. 13.0 runs by PTX; of sm_100a,
+# only 10.0 has what it uses; compute_100f is of another family than 12.0; the last is ROCm.
+ARCHITECTURES = f"""
+7.0 => {CU130} => refused
+7.5 => {CU130} => runs
+8.9 => {CU130} => runs
+10.3 => {CU130} => runs
+13.0 => {CU130} => runs
+12.0 => sm_50 sm_60 sm_70 sm_75 sm_80 sm_86 sm_90 => refused
+10.3 => sm_100a compute_100a => refused
+10.3 => sm_100f => runs
+12.0 => compute_100f => refused
+9.0 => gfx90a gfx942 => runs
+"""
+
+
+@pytest.mark.parametrize(("capability", "compiled", "outcome"), rows(ARCHITECTURES))
 def test_a_gpu_that_torch_has_no_code_for_is_refused(
-    monkeypatch: pytest.MonkeyPatch,
-    capability: tuple[int, int],
-    compiled: str,
-    runs: bool,
+    monkeypatch: pytest.MonkeyPatch, capability: str, compiled: str, outcome: str
 ) -> None:
     have_gpu(monkeypatch, "a GPU", capability, compiled)
-    if runs:
+    if outcome == "runs":
         check_architecture()
     else:
-        with pytest.raises(UserError):
-            check_architecture()
+        refusal(check_architecture)
 
 
-VOLTA = ("Tesla V100", "(compute capability 7.0)", "has code only for sm_75")
-TURING = ("Tesla T4", "(compute capability 7.5)", "does not support bf16")
-
-
-@pytest.mark.parametrize(("capability", "words"), [((7, 0), VOLTA), ((7, 5), TURING)])
 def test_an_old_gpu_is_refused_before_workers_start(
-    monkeypatch: pytest.MonkeyPatch,
-    tmp_path: Path,
-    capability: tuple[int, int],
-    words: tuple[str, ...],
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    have_gpu(monkeypatch, words[0], capability)
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
     given = tiny.settings(precision="bf16")
     job = tiny.job(tmp_path / "task", tmp_path / "model", given, device="auto")
-    says(refusal(launch, job, 1, 2, ["no", "command"]), *words)
-    assert os.environ["CUDA_VISIBLE_DEVICES"] == "0,1"  # both are held
-    if words == VOLTA:
-        install = "install a build of torch", "docs/install.md", "set device to cpu"
-        says(refusal(pick_device, "auto"), *words, *install)
-        monkeypatch.setenv("LOCAL_RANK", "1")
-        says(refusal(worker_device, "cuda"), *words, *install)
-    else:
-        check_precision("fp32", "cuda")
-        check_precision("bf16", "cpu")
-        bf16 = DecodingSettings(precision="bf16")
-        says(refusal(load_ensemble, [tmp_path], "cuda", bf16), *words, "request")
-    have_gpu(monkeypatch, "NVIDIA A100", (8, 0))
+    turing = "Tesla T4", "(compute capability 7.5)", "does not support bf16"
+    volta = "Tesla V100", "(compute capability 7.0)", "has code only for sm_75"
+    for words, capability in ((turing, "7.5"), (volta, "7.0")):
+        have_gpu(monkeypatch, words[0], capability)
+        monkeypatch.setenv(VISIBLE, "")
+        says(refusal(launch, job, 1, 2, ["no", "command"]), *words)
+        assert os.environ[VISIBLE] == "0,1"  # both are held
+    install = "install a build of torch", "docs/install.md", "set device to cpu"
+    says(refusal(pick_device, "auto"), *volta, *install)
+    monkeypatch.setenv("LOCAL_RANK", "1")
+    says(refusal(worker_device, "cuda"), *volta, *install)
+
+
+def test_bf16_needs_a_gpu_that_has_it(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    have_gpu(monkeypatch, "Tesla T4", "7.5")
+    check_precision("fp32", "cuda")
+    check_precision("bf16", "cpu")
+    message = refusal(
+        load_ensemble, [tmp_path], "cuda", DecodingSettings(precision="bf16")
+    )
+    says(message, "Tesla T4 (compute capability 7.5) does not support bf16; request")
+    have_gpu(monkeypatch, "NVIDIA A100", "8.0")
     check_precision("bf16", "cuda:1")
 
 
-@pytest.mark.parametrize(
-    ("device", "variable", "compiler", "usual"),
-    [("cuda", "CC", "gcc", "(gcc or clang)"), ("cpu", "CXX", "g++", "(g++)")],
-)
 def test_a_compiled_training_needs_a_compiler(
-    monkeypatch: pytest.MonkeyPatch,
-    tmp_path: Path,
-    device: str,
-    variable: str,
-    compiler: str,
-    usual: str,
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    have_gpu(monkeypatch, "NVIDIA A100", (8, 0))
-    monkeypatch.delenv(variable, raising=False)
-    (tmp_path / compiler).touch(mode=0o755)
+    have_gpu(monkeypatch, "NVIDIA A100", "8.0")
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setenv("CPATH", f"/of/nothing:{tmp_path}")
     (tmp_path / "Python.h").touch()
     compiled = Recipe(compile=True)
-    check_recipe(compiled, device)
-    (tmp_path / compiler).unlink()
-    check_recipe(Recipe(), device)
-    message = refusal(check_recipe, compiled, device)
-    says(message, f"compile: this node has no compiler {usual}; install")
-    monkeypatch.setenv(variable, "of/no/toolchain")
-    says(refusal(check_recipe, compiled, device), "no compiler (of/no/toolchain); ")
+    for device, variable, compiler, usual in (
+        ("cuda", "CC", "gcc", "(gcc or clang)"),
+        ("cpu", "CXX", "g++", "(g++)"),
+    ):
+        monkeypatch.delenv(variable, raising=False)
+        message = refusal(check_recipe, compiled, device)
+        says(message, f"compile: this node has no compiler {usual}; install")
+        check_recipe(Recipe(), device)
+        (tmp_path / compiler).touch(mode=0o755)
+        check_recipe(compiled, device)
+        monkeypatch.setenv(variable, "of/no/toolchain")
+        message = refusal(check_recipe, compiled, device)
+        says(message, "no compiler (of/no/toolchain); ")
 
 
 def test_a_compiled_training_needs_the_headers_of_python(
@@ -340,55 +313,60 @@ def test_a_compiled_training_needs_the_headers_of_python(
     check_recipe(Recipe(compile=True), "cpu")
 
 
-@pytest.mark.parametrize(
-    ("gigabytes", "stated", "tokens"),
-    [
-        (85, 4000, 32_000),  # of an A100 or H100 that is sold with 80 GB
-        (150, 4000, 32_000),
-        (42, 4000, 16_000),
-        (25, 4000, 8000),
-        (8, 4000, 4000),
-        (85, 3000, 3000),  # a recipe's own
-        (8, 9000, 9000),
-    ],
-)
+# Gigabytes of the GPU => tokens that the recipe states (4000: none) => tokens at a time. 85 are
+# sold as 80 GB.
+MEMORY = """
+85 => 4000 => 32000
+150 => 4000 => 32000
+42 => 4000 => 16000
+25 => 4000 => 8000
+8 => 4000 => 4000
+85 => 3000 => 3000
+8 => 9000 => 9000
+"""
+
+
 def test_a_gpu_computes_as_many_tokens_at_a_time_as_fit_into_its_memory(
-    monkeypatch: pytest.MonkeyPatch, gigabytes: int, stated: int, tokens: int
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    properties = Mock(total_memory=gigabytes * 10**9)
-    monkeypatch.setattr(torch.cuda, "get_device_properties", lambda _: properties)
-    assert tokens_at_a_time(stated, "cuda:0") == tokens
+    for row in rows(MEMORY):
+        gigabytes, stated, tokens = map(int, row)
+        gpu = Mock(total_memory=gigabytes * 10**9)
+        monkeypatch.setattr(torch.cuda, "get_device_properties", lambda _, gpu=gpu: gpu)
+        assert tokens_at_a_time(stated, "cuda:0") == tokens
+
+
+# The list of CPUs next to a GPU => those that this job may use => whether it is bound. Slurm may
+# give a job those of the other socket; a container may hide the devices.
+CPUS = """
+0-1,8-9 => 9 => bound
+0 => 0 1 => bound
+0-1,8-9 => 2 7 => free
+=> 0 => free
+hidden => 0 => free
+"""
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="Linux lists the CPUs of a GPU")
-@pytest.mark.parametrize(
-    ("listed", "allowed", "binds"),
-    [
-        ("0-1,8-9", {9}, True),
-        ("0", {0, 1}, True),
-        ("0-1,8-9", {2, 7}, False),  # Slurm gave this job CPUs of the other socket
-        ("", {0}, False),
-        (None, {0}, False),  # a container that hides the devices
-    ],
-)
+@pytest.mark.parametrize(("listed", "allowed", "outcome"), rows(CPUS))
 def test_workers_are_bound_to_the_cpus_next_to_their_gpus_where_they_may_use_them(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
-    listed: str | None,
-    allowed: set[int],
-    binds: bool,
+    listed: str,
+    allowed: str,
+    outcome: str,
 ) -> None:
     gpu = Mock(pci_domain_id=0, pci_bus_id=0xDC, pci_device_id=0)
     monkeypatch.setattr(torch.cuda, "get_device_properties", lambda _: gpu)
     monkeypatch.setattr(devices, "PCI_DEVICES", tmp_path)
-    monkeypatch.setattr(os, "sched_getaffinity", lambda _: allowed)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {*map(int, allowed.split())})
     monkeypatch.setattr("shutil.which", lambda _: "/usr/bin/numactl")
-    if listed is not None:
+    if listed != "hidden":
         (tmp_path / "0000:dc:00.0").mkdir()
         (tmp_path / "0000:dc:00.0/local_cpulist").write_text(f"{listed}\n")
-    assert has_cpus_nearby(0) == binds
+    assert has_cpus_nearby(0) == (outcome == "bound")
     has_option = "--numa-binding" in run.get_args_parser().format_help()
-    expected = ["--numa-binding=node"] if binds and has_option else []
+    expected = ["--numa-binding=node"] if outcome == "bound" and has_option else []
     assert numa_options(2) == expected
     monkeypatch.setattr("shutil.which", lambda _: None)
     assert numa_options(2) == []

@@ -3,7 +3,6 @@
 A tenth of the requests is hostile. Request N is the same each time.
 """
 
-import asyncio
 import json
 import random
 import re
@@ -12,25 +11,23 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Coroutine, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from functools import partial
+from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 from urllib.parse import urlencode
 
 import psutil
-import torch
 
 from convs2s.api.translator import Translator
-from convs2s.config.load import load
-from convs2s.model_file import load_model, save_model
-from convs2s.models.build import build_network
 from convs2s.text.bpe import join
-from tests.faults.campaign.samples import ROOT
 from tests.support.golden import golden_lines
+from tests.support.served import FORM, HEAD, ModelServer
 from tests.support.trained import TRAINED, import_trained
 
-REQUESTS = 10_000
 HOSTILE = 10
 """One of so many requests is hostile."""
 
@@ -50,37 +47,7 @@ STOP_SECONDS = 2
 MOST_GROWTH = 64 << 20
 """By which the server's memory may grow from the first fifth of the requests to the last."""
 
-Client = Callable[["Connection", random.Random], Coroutine[None, None, None]]
-
-
-@dataclass
-class Connection:
-    """A connection to the server."""
-
-    reader: asyncio.StreamReader
-    writer: asyncio.StreamWriter
-
-    async def send(
-        self,
-        body: bytes,
-        kind: str = "application/json",
-        path: str = "/translate",
-        more: str = "",
-    ) -> None:
-        head = f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: {kind}\r\n"
-        head += f"{more}Content-Length: {len(body)}\r\n\r\n"
-        self.writer.write(head.encode() + body)
-        await self.writer.drain()
-
-    async def answer(self) -> tuple[int, bytes]:
-        """Return the status and the body of the next answer."""
-        head = (await self.reader.readuntil(b"\r\n\r\n")).decode("latin-1").lower()
-        length = re.search(r"content-length: (\d+)", head)
-        assert length, head
-        return int(head.split()[1]), await self.reader.readexactly(int(length[1]))
-
-
-# ---- hostile clients ----
+Client = Callable[[ModelServer, random.Random], None]
 
 
 def _asking(
@@ -88,12 +55,13 @@ def _asking(
 ) -> Client:
     """Return a client that sends a body and waits a while for the answer, which is a refusal."""
 
-    async def client(connection: Connection, _: random.Random) -> None:
-        await connection.send(body, kind)
+    def client(server: ModelServer, _: random.Random) -> None:
+        connection = HTTPConnection("127.0.0.1", server.port, timeout=patience)
         with suppress(TimeoutError):
-            async with asyncio.timeout(patience):
-                status, answer = await connection.answer()
-                assert status != 500, answer
+            connection.request("POST", "/translate", body, {"Content-Type": kind})
+            answer = connection.getresponse()
+            assert answer.status != 500, answer.read()
+        connection.close()
 
     return client
 
@@ -101,24 +69,21 @@ def _asking(
 def _sending(*parts: bytes) -> Client:
     """Return a client that sends parts with pauses between, and leaves without an answer."""
 
-    async def client(connection: Connection, draw: random.Random) -> None:
-        for part in parts:
-            connection.writer.write(part)
-            await asyncio.sleep(draw.uniform(0, 0.5))
+    def client(server: ModelServer, draw: random.Random) -> None:
+        with server.connect() as connection:
+            for part in parts:
+                connection.sendall(part)
+                time.sleep(draw.uniform(0, 0.5))
 
     return client
 
 
-async def _crowd(connection: Connection, draw: random.Random) -> None:
+def _crowd(server: ModelServer, draw: random.Random) -> None:
     """Open many connections, which ask nothing."""
-    place = connection.writer.get_extra_info("peername")
-    writers = []
-    for _ in range(40):
-        _, writer = await asyncio.open_connection(*place)
-        writers.append(writer)
-    await asyncio.sleep(draw.uniform(0, 0.5))
-    for writer in writers:
-        writer.close()
+    crowd = [server.connect() for _ in range(40)]
+    time.sleep(draw.uniform(0, 0.5))
+    for connection in crowd:
+        connection.close()
 
 
 def _texts(*texts: str, **wanted: object) -> bytes:
@@ -128,10 +93,8 @@ def _texts(*texts: str, **wanted: object) -> bytes:
 LONG = " ".join(f"the man number {number} sees" for number in range(60))
 WORK = _texts(*[LONG[:450]] * 64, beam=10)
 """Of 89,600 tokens times the beam, and a server takes 100,000."""
-HEAD = (
-    b"POST /translate HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
-)
 PARTS = "multipart/form-data; boundary=b"
+HTML = {"q": '<a "<!--' * 80_000, "source": "en", "target": "fr", "format": "html"}
 CLIENTS: dict[str, Client] = {
     # Most of this work is for nobody.
     "work": _asking(WORK, 1.0),
@@ -155,11 +118,7 @@ CLIENTS: dict[str, Client] = {
     "too much": _asking(b" " * 2_000_000),
     "parts": _asking((b"--b\r\n" + b"a" * 5000 + b"\r\n") * 130, kind=PARTS),
     "part": _asking(b"--b\r\nContent-Disposition: " + b';"' * 300_000, kind=PARTS),
-    "html": _asking(
-        json.dumps(
-            {"q": '<a "<!--' * 80_000, "source": "en", "target": "fr", "format": "html"}
-        ).encode()
-    ),
+    "html": _asking(json.dumps(HTML).encode()),
     "slow head": _sending(HEAD, b"A: b\r\n", b"C: d\r\n"),
     "slow body": _sending(HEAD + b"Content-Length: 700000\r\n\r\n", b"{" * 9, b"{"),
     "no HTTP": _sending(b"\x16\x03\x01\x00\xff\0\0\r\n\r\n", b"\0" * 100_000),
@@ -168,32 +127,53 @@ CLIENTS: dict[str, Client] = {
 """What hostile clients do, by name."""
 
 
-# ---- the server ----
+def _ask(server: ModelServer, expected: dict[str, str], draw: random.Random) -> None:
+    """Ask as an honest client does, and compare the answer."""
+    texts = draw.sample(sorted(expected), draw.choice((1, 1, 1, 3, 8)))
+    if draw.random() < 0.3:
+        form = urlencode({"q": texts[0], "source": "en", "target": "fr"}).encode()
+        answer = server.ask("/translate", form, FORM)
+        assert answer.status == 200, answer
+        assert answer.content == {"translatedText": expected[texts[0]]}
+    else:
+        answer = server.translate(*texts, split_sentences=False)
+        assert answer.status == 200, answer
+        found = [one["text"] for one in answer.content["translations"]]
+        assert found == [expected[text] for text in texts]
 
 
-def write_demo_model(path: Path) -> None:
-    """Write a model of the demo's size, with random weights and tokens of real text."""
-    with tempfile.TemporaryDirectory() as folder:
-        _, description = load_model(import_trained(Path(folder)))
-    architecture = load(ROOT).model("demo").architecture
-    torch.manual_seed(1)
-    network = build_network(architecture, *description.sizes)
-    described = description.model_copy(update={"architecture": architecture})
-    save_model(path, network.state_dict(), described)
+def _send(
+    number: int, server: ModelServer, expected: dict[str, str], seconds: float
+) -> tuple[float, str]:
+    """Send a request; return how long an honest client waited, and what was wrong."""
+    draw = random.Random(f"request {number}")
+    started = time.monotonic()
+    try:
+        if number % HOSTILE == 0:
+            client = [*CLIENTS.values()][number // HOSTILE % len(CLIENTS)]
+            # The server may close the connection of a hostile client at any time.
+            with suppress(ConnectionError, HTTPException):
+                client(server, draw)
+            return 0.0, ""
+        _ask(server, expected, draw)
+    except Exception as error:
+        return 0.0, f"{number}: {error!r:.300}"
+    wait = time.monotonic() - started
+    if number < WARM_UP:
+        wait /= 10
+    return wait, f"{number}: answered after {wait:.2f} s" if wait > seconds else ""
 
 
 @contextmanager
-def _server(model: Path, folder: Path) -> Iterator[tuple[subprocess.Popen[bytes], int]]:
+def _server(model: Path, said: Path) -> Iterator[tuple[subprocess.Popen[bytes], int]]:
     """Run a server and yield its process and its port; its messages go to a file."""
     command = [sys.executable, "-m", "convs2s", "serve", str(model), "--port", "0"]
     command += ["--device", "cpu", "--threads", "2"]
     command += ["--stop-seconds", str(STOP_SECONDS)]
-    said = folder / "server.log"
+    address = r"http://\S+:(\d+)/"
     with said.open("wb") as log, subprocess.Popen(command, stderr=log) as process:
         try:
-            while not (
-                found := re.search(r"http://\S+:(\d+)/", said.read_text("utf-8"))
-            ):
+            while not (found := re.search(address, said.read_text("utf-8"))):
                 assert process.poll() is None, said.read_text("utf-8")
                 time.sleep(0.1)
             yield process, int(found[1])
@@ -201,140 +181,62 @@ def _server(model: Path, folder: Path) -> Iterator[tuple[subprocess.Popen[bytes]
             process.kill()
 
 
-@dataclass
-class Trial:
-    """What became of the requests."""
-
-    port: int
-    process: subprocess.Popen[bytes]
-    expected: dict[str, str]
-    """Honest sentence -> its translation by the program."""
-    seconds: float
-    """In which an honest client has its answer."""
-    waits: list[float] = field(default_factory=list)
-    memory: list[int] = field(default_factory=list)
-    """After each fifth of the requests, in bytes."""
-    faults: list[str] = field(default_factory=list)
-
-    async def run(self, requests: int) -> None:
-        """Send so many requests, ``AT_ONCE`` at a time."""
-        numbers = iter(range(requests))
-
-        async def client() -> None:
-            for number in numbers:
-                await self._request(number)
-                if number % max(1, requests // 5) == 0:
-                    self.memory.append(
-                        psutil.Process(self.process.pid).memory_info().rss
-                    )
-
-        await asyncio.gather(*(client() for _ in range(AT_ONCE)))
-
-    async def _request(self, number: int) -> None:
-        draw = random.Random(f"request {number}")
-        names = list(CLIENTS)
-        name = names[number // HOSTILE % len(names)] if number % HOSTILE == 0 else ""
-        started = time.monotonic()
-        streams = await asyncio.open_connection("127.0.0.1", self.port)
-        connection = Connection(*streams)
-        try:
-            if name:
-                # The server may close the connection of a hostile client at any time.
-                with suppress(ConnectionError, asyncio.IncompleteReadError):
-                    await CLIENTS[name](connection, draw)
-                return
-            async with asyncio.timeout(10 * self.seconds):
-                await self._ask(connection, draw)
-            if number < WARM_UP:
-                return
-            self.waits.append(time.monotonic() - started)
-            if self.waits[-1] > self.seconds:
-                self.faults.append(f"{number}: answered after {self.waits[-1]:.2f} s")
-        except Exception as error:
-            self.faults.append(f"{number} {name}: {error!r:.300}")
-        finally:
-            connection.writer.transport.abort()
-
-    async def _ask(self, connection: Connection, draw: random.Random) -> None:
-        """Ask as an honest client does, and compare the answer."""
-        texts = draw.sample(sorted(self.expected), draw.choice((1, 1, 1, 3, 8)))
-        expected = [self.expected[text] for text in texts]
-        if draw.random() < 0.3:
-            form = {"q": texts[0], "source": "en", "target": "fr"}
-            body = urlencode(form).encode()
-            await connection.send(body, "application/x-www-form-urlencoded")
-            status, answer = await connection.answer()
-            assert (status, json.loads(answer)) == (
-                200,
-                {"translatedText": expected[0]},
-            )
-            return
-        await connection.send(_texts(*texts, split_sentences=False))
-        status, answer = await connection.answer()
-        assert status == 200, answer
-        found = [one["text"] for one in json.loads(answer)["translations"]]
-        assert found == expected
-
-    async def stop(self) -> float:
-        """Return how long the server takes to end while it has much to do."""
-        writers = []
-        for _ in range(4):
-            reader, writer = await asyncio.open_connection("127.0.0.1", self.port)
-            await Connection(reader, writer).send(WORK)
-            writers.append(writer)
-        await asyncio.sleep(0.3)
-        started = time.monotonic()
-        self.process.send_signal(signal.SIGTERM)
-        await asyncio.to_thread(self.process.wait)
-        taken = time.monotonic() - started
-        for writer in writers:
-            writer.close()
-        return taken
+def _stop(server: ModelServer, process: subprocess.Popen[bytes]) -> float:
+    """Return how long the server takes to end while it has much to do."""
+    busy = [server.connect() for _ in range(4)]
+    for connection in busy:
+        connection.sendall(HEAD + b"Content-Length: %d\r\n\r\n" % len(WORK) + WORK)
+    time.sleep(0.3)
+    started = time.monotonic()
+    process.send_signal(signal.SIGTERM)
+    process.wait()
+    taken = time.monotonic() - started
+    for connection in busy:
+        connection.close()
+    return taken
 
 
-def run(requests: int, seconds: float) -> tuple[list[str], str]:
-    """Send so many requests; return what was wrong, and a summary.
+def run(requests: int, seconds: float = MOST_SECONDS) -> Counter[str]:
+    """Send so many requests; print what was wrong, and count it.
 
     An honest client has its answer in ``seconds``.
     """
+    faults = []
+    waits = []
+    memory = []
     with tempfile.TemporaryDirectory(prefix="convs2s-clients-") as name:
-        folder = Path(name)
-        model = folder / "model.safetensors"
-        write_demo_model(model)
+        model = import_trained(Path(name))
         lines = [join(line) for line in golden_lines(TRAINED, "test200.bpe.en")[:50]]
         translations = Translator.load(model, device="cpu").translate(lines)
-        expected = {
-            line: found.text for line, found in zip(lines, translations, strict=True)
-        }
-        with _server(model, folder) as (process, port):
-            trial = Trial(port, process, expected, seconds)
-            asyncio.run(trial.run(requests))
-            taken = asyncio.run(trial.stop())
-        said = (folder / "server.log").read_text("utf-8")
-    faults = trial.faults
+        texts = (found.text for found in translations)
+        expected = dict(zip(lines, texts, strict=True))
+        log = model.with_name("server.log")
+        with (
+            _server(model, log) as (process, port),
+            ThreadPoolExecutor(AT_ONCE) as pool,
+        ):
+            server = ModelServer(port)
+            send = partial(_send, server=server, expected=expected, seconds=seconds)
+            for number, (wait, fault) in enumerate(pool.map(send, range(requests))):
+                waits.append(wait)
+                faults += [fault] if fault else []
+                if number % max(1, requests // 5) == 0:
+                    memory.append(psutil.Process(process.pid).memory_info().rss)
+            stopped = _stop(server, process)
+        said = log.read_text("utf-8")
     if "Traceback" in said:
         faults.append(f"a traceback: {said[said.index('Traceback') :][:2000]}")
-    if taken > STOP_SECONDS + max(1.0, seconds - MOST_SECONDS):
-        faults.append(f"stopped after {taken:.1f} s")
-    growth = trial.memory[-1] - trial.memory[min(1, len(trial.memory) - 1)]
+    if stopped > STOP_SECONDS + max(1.0, seconds - MOST_SECONDS):
+        faults.append(f"stopped after {stopped:.1f} s")
+    growth = memory[-1] - memory[min(1, len(memory) - 1)]
     if growth > MOST_GROWTH:
-        faults.append(f"grew by {growth >> 20} MiB: {trial.memory}")
-    waits = sorted(trial.waits) or [0.0]
-    return faults, (
-        f"clients: {requests} requests, honest ones answered: half within "
-        f"{waits[len(waits) // 2]:.3f} s, 99% within {waits[len(waits) * 99 // 100]:.3f} s, all "
-        f"within {waits[-1]:.3f} s; memory {trial.memory[-1] >> 20} MiB, grew by {growth >> 20}; "
-        f"stopped in {taken:.1f} s; {len(faults)} faults"
+        faults.append(f"grew by {growth >> 20} MiB: {memory}")
+    waits.sort()
+    half, most = (waits[len(waits) * percent // 100] for percent in (50, 99))
+    print(*faults[:50], sep="\n")
+    print(
+        f"clients: {requests} requests, honest ones answered: half within {half:.3f} s, "
+        f"99% within {most:.3f} s, all within {waits[-1]:.3f} s; memory {memory[-1] >> 20} MiB, "
+        f"grew by {growth >> 20}; stopped in {stopped:.1f} s; {len(faults)} faults"
     )
-
-
-def main() -> None:
-    """Send the requests; exit with 1 where one found a fault."""
-    requests = int(sys.argv[1]) if len(sys.argv) > 1 else REQUESTS
-    faults, summary = run(requests, MOST_SECONDS)
-    print(*faults[:50], summary, sep="\n")
-    sys.exit(1 if faults else 0)
-
-
-if __name__ == "__main__":
-    main()
+    return Counter(faults=len(faults))

@@ -12,67 +12,24 @@ Draw = random.Random
 Change = Callable[[bytes, Draw], bytes]
 """Changes the content of a file."""
 
-NUMBERS = ("9" * 30, "9" * 5000, "-1", "0", "1e999", "NaN", "0x10", "1_0", "١", "-0")
+NUMBERS = ["-1", "0", "1e999", "NaN", "0x10", "1_0", "١", "-0", "9" * 30, "9" * 5000]
 """What stands in a number's place."""
 
-WORDS = (
-    *NUMBERS,
-    "",
-    "\0",
-    "\n",
-    "\r",
-    "\t",
-    " ",
-    "|||",
-    "@@",
-    "<unk>",
-    "</s>",
-    "\ufeff",
-    "\u2028\x85\x0b\x1b[31m",
-    "<seg id=",
-    "</seg>",
-    "<doc docid=",
-    "&#1114112;",
-    "[" * 3000,
-    '{"a":' * 3000,
-    "- " * 3000,
-    "(" * 300,
-    "word " * 2000,
-    "../../etc/passwd",
-    "!!python/object/apply:os.system [ls]",
-    "&a [*a, *a]",
-    "? ",
-    "<<: ",
-    "\udcff",
-    "\udcc3",
-)
+MARKS: list[str] = json.loads(r"""[
+    "", "\u0000", "\n", "\r", "\t", " ", "|||", "@@", "<unk>", "</s>", "\ufeff",
+    "\u2028\u0085\u000b\u001b[31m", "<seg id=", "</seg>", "<doc docid=", "&#1114112;",
+    "../../etc/passwd", "!!python/object/apply:os.system [ls]", "&a [*a, *a]", "? ", "<<: ",
+    "\udcff", "\udcc3"
+]""")
+LONG = ["[" * 3000, '{"a":' * 3000, "- " * 3000, "(" * 300, "word " * 2000]
+WORDS = [*NUMBERS, *LONG, *MARKS]
 """What is inserted; of bytes that are not UTF-8, the last two."""
 
-DEEP: Any = json.loads("[" * 200 + "]" * 200)
-VALUES: tuple[Any, ...] = (
-    None,
-    True,
-    -1,
-    0,
-    1,
-    0.5,
-    10**9,
-    10**30,
-    1e308,
-    float("nan"),
-    float("inf"),
-    "1",
-    "",
-    "\0",
-    "\ud800",
-    "x" * 3000,
-    "\x1b[2J\u2028",
-    [],
-    {},
-    [[]],
-    {"": None},
-    DEEP,
-)
+VALUES: list[Any] = json.loads(r"""[
+    null, true, -1, 0, 1, 0.5, 1000000000, 1000000000000000000000000000000, 1e308, NaN, Infinity,
+    "1", "", "\u0000", "\ud800", "\u001b[2J\u2028", [], {}, [[]], {"": null}
+]""")
+VALUES += ["x" * 3000, json.loads("[" * 200 + "]" * 200)]
 """What JSON can hold, mostly what a reader does not expect."""
 
 

@@ -4,25 +4,37 @@ A trial starts both, the second up to a second later, then each again by itself,
 work with nothing removed before. Moments and pairs are drawn, the same each time.
 """
 
+import json
+import os
 import random
 import re
 import shutil
-import sys
 import tempfile
 import time
+import zipfile
 from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import chdir
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from hashlib import sha256
 from itertools import combinations, cycle, islice
 from multiprocessing import get_context
 from pathlib import Path
 
-from convs2s.files.checksums import sha256
+from convs2s.files import checksums
+from convs2s.files.tensors import load_tensors
 from convs2s.files.text import write_lines
 from convs2s.layout import TaskFolder
 from convs2s.paper.cells import cells
-from tests.faults.campaign.commands import COMMANDS, TABLE, Place, perform, scored_cells
+from tests.faults.campaign import traced
+from tests.faults.campaign.commands import (
+    REFUSAL,
+    REFUSED,
+    TABLE,
+    WORKFLOW,
+    perform,
+    scored_cells,
+)
 from tests.faults.campaign.samples import ROOT
 from tests.faults.downloads import BODY, OTHER
 from tests.faults.loopback import LoopbackServer, Served
@@ -32,28 +44,83 @@ from tests.support.checkout import Checkout, check_out
 from tests.support.golden import DATA
 from tests.support.tiny_results import write_results
 
-TRIALS = 200
+NAMES = (
+    "download",
+    "download known",
+    "published",
+    "import fairseq",
+    "export-results zip",
+    "results",
+    "ledger",
+    "card",
+    "status",
+    "remove-states",
+    "translate",
+    "score rouge",
+    "mirror",
+    "train",
+    "plan",
+    "workflow",
+)
+"""Commands of which pairs are tried; ``card`` and ``status`` read what others write."""
+
+WITH_THE_WORKFLOW = {"workflow", "plan", "train", "remove-states", "status"}
+WITH_THE_WORKFLOW |= {"export-results zip", "translate"}
+"""What a workflow's run is tried beside: it takes long, and shares no file with the others."""
+
 MOST_OFFSET = 1.0
 """Seconds between the two starts."""
 MOST_SECONDS = 300.0
 """In which a process ends."""
-LEFTOVERS = (".partial.*", "*.part", "*.part-*", "*.part.json", ".*.lock")
-"""What nothing may leave behind, wherever; but what a job locks beside its log, which stays."""
 CLEAR = r"(convs2s: )?error: |Error: Directory cannot be locked\. "
 """How the line begins in which a command, or Snakemake itself, says why it does not work."""
-WITH_THE_WORKFLOW = {
-    "workflow",
-    "plan",
-    "train",
-    "remove-states",
-    "status",
-    "export",
-    "translate",
-}
-"""What a workflow's run is tried beside: it takes long, and shares no file with the others."""
+
+TEMPORARY = re.compile(
+    r"(^|/)(\.partial\.|state/|logs/|links\.zst\.state/|\.snakemake/|benchmarks/)"
+    r"|\.part(-\w+)?(\.json)?$|\.partial$|/\.[^/]+\.(lock|try)$"
+)
+"""Names that files have before they are whole, and of what a run leaves on purpose."""
+
+STAYS = re.compile(
+    r"(^|/)(logs|\.snakemake|benchmarks)/|/\.[^/]+\.try$|/\.partial\.\w+/\.?lock$"
+)
+"""Logs, notes of failed tries, and temporary folders with nothing but a lock in them."""
 
 OWN = {"headline": {"model": "small", "seeds": [1]}, "vocabulary": {"merges": 40}}
 OVERRIDES = {"models": {"small": own_pair.TINY}, "tasks": {"mine_en_nl": OWN}}
+
+Files = dict[str, str]
+"""Name of each file in a place -> its SHA-256."""
+
+
+def files_of(folder: Path) -> Files:
+    """Return the files of a place; a link to a folder is none."""
+    found = {}
+    for current, _, names in os.walk(folder):
+        for path in (Path(current, name) for name in names):
+            if not path.is_symlink():
+                found[str(path.relative_to(folder))] = checksums.sha256(path)
+    return found
+
+
+def check_format(path: Path) -> None:
+    """Raise where a file whose bytes differ each time is not whole, or not what its note says."""
+    checksums.check_noted([path])
+    if path.suffix == ".safetensors":
+        load_tensors(path)
+    elif path.suffix == ".zip":
+        with zipfile.ZipFile(path) as archive:
+            for line in archive.read("SHA256SUMS").decode().splitlines():
+                digest, _, name = line.partition("  ")
+                assert sha256(archive.read(name)).hexdigest() == digest, name
+    elif path.suffix == ".jsonl":
+        for line in path.read_text("utf-8").splitlines(keepends=True):
+            assert line.endswith("\n"), "its last line is cut"
+            json.loads(line)
+    elif path.suffix in (".json", ".made"):
+        json.loads(path.read_text("utf-8"))
+    else:
+        assert path.stat().st_size > 0, "it is empty"
 
 
 @dataclass(frozen=True)
@@ -73,6 +140,27 @@ class Ended:
             return f"exit code {self.code}, not one clear line: {self.err[-1500:]}"
         return None
 
+    def fault_alone(self, name: str) -> str | None:
+        """Say what is wrong where the command must do its work, or find it done."""
+        if self.code == 0 or (name in REFUSED and REFUSAL in self.err):
+            return None
+        return f"{name} again: {self.code}: {self.err[-1500:]}"
+
+
+@dataclass(frozen=True)
+class Alone:
+    """What a command makes when nothing disturbs it.
+
+    Attributes:
+        files: those that it leaves.
+        varying: names of those whose bytes differ each time.
+        out: what it prints; None: it differs each time.
+    """
+
+    files: Files
+    varying: set[str]
+    out: str | None
+
 
 def prepare_by_hand(folder: Path) -> str:
     """Write what the commands read, without the workflow; return the folder of the task."""
@@ -81,7 +169,6 @@ def prepare_by_hand(folder: Path) -> str:
     # Manifests hold paths as the workflow names them.
     with chdir(folder), tiny.whole_states():
         write_results(TaskFolder("results/tiny"))
-    (folder / "results/tiny/models/small/seed2").mkdir()
     return "results/tiny"
 
 
@@ -92,131 +179,158 @@ def _prepare_by_workflow(folder: Path) -> str:
     own_pair.write_tasks(ROOT, checkout)
     checkout.configure({"device": "cpu", "cores": 1, "overrides": OVERRIDES})
     checkout.snakemake("results/mine_en_nl/bleu.txt").succeeded()
-    (folder / "results/mine_en_nl/models/small/seed2").mkdir()
     return "results/mine_en_nl"
 
 
-def add_inputs(folder: Path) -> None:
-    """Write what the commands read that has nothing to do with the task."""
-    shutil.copytree(DATA / "fairseq_random", folder / "fairseq")
-    for name in ("out", "paper"):
-        (folder / name).mkdir()
-    ledger = (ROOT / "docs/results/multi30k.ledger.jsonl").read_text("utf-8")
-    write_lines(folder / "runs.jsonl", ledger.splitlines()[::20])
-    draw = random.Random(1)
-    lines = (" ".join(draw.choices(tiny.WORDS, k=6)) for _ in range(60))
-    write_lines(folder / "text.en", lines)
-    with chdir(folder):
-        settings, _ = scored_cells()
-        for number, cell in enumerate(cells(settings, TABLE)[:6]):
-            if cell.address.column == "bleu":
-                write(cell.paths[0], bleu(20.0 + number, 19.0))
+class Stage:
+    """A prepared folder, in copies of which commands run; `calls` disturbs them there.
 
+    A trial has a folder of its own: ``place`` in it is the copy, and beside it is what the commands
+    say.
+    """
 
-class Trials:
-    """Runs pairs of commands in copies of a prepared folder."""
-
-    def __init__(
-        self, folder: Path, server: LoopbackServer, names: Sequence[str]
-    ) -> None:
-        """Prepare the folder that all trials begin with, and run each command alone."""
-        before = folder / "before"
-        if any(COMMANDS[name].is_workflow for name in names):
-            task = _prepare_by_workflow(before)
-        else:
-            task = prepare_by_hand(before)
-        add_inputs(before)
-        served = {
-            "known.tgz": OTHER,
-            "runs.jsonl": (before / "runs.jsonl").read_bytes(),
-        }
-        for path, body in ({"corpus.tgz": BODY} | served).items():
-            server.serve(f"/{path}", Served(body, pause=0.03))
+    def __init__(self, names: Sequence[str], pause: float = 0.0) -> None:
+        """Prepare the folder for these commands; a download takes ten times ``pause``."""
+        self.folder = Path(tempfile.mkdtemp(prefix="convs2s-faults-"))
+        self.before = self.folder / "before"
+        prepare = _prepare_by_workflow if WORKFLOW.keys() & names else prepare_by_hand
+        self.task = prepare(self.before)
+        self.server = LoopbackServer()
+        self._add_inputs()
+        served = {"corpus.en": BODY, "known.en": OTHER}
+        served["runs.jsonl"] = (self.before / "runs.jsonl").read_bytes()
+        for path, body in served.items():
+            self.server.serve(f"/{path}", Served(body, pause=pause))
         self._context = get_context("forkserver")
         self._context.set_forkserver_preload(["tests.faults.campaign.commands"])
-        self._before = Place(before, task, f"http://{server.host}")
-        self.alone: dict[str, dict[str, str]] = {}
-        for name in names:
-            place = self._copy(folder / f"{name} alone")
-            (ended,) = self._run(place, [name], 0.0)
-            assert ended.code == 0, f"{name}: {ended.err}{ended.out}"
-            self.alone[name] = _outputs(name, place)
-            shutil.rmtree(place.folder)
+        self.initial = files_of(self.before)
+        self.alone: dict[str, Alone] = {}
 
-    def _copy(self, folder: Path) -> Place:
-        shutil.copytree(self._before.folder, folder, symlinks=True)
-        return replace(self._before, folder=folder)
+    def _add_inputs(self) -> None:
+        """Write what the commands read that has nothing to do with the task."""
+        folder = self.before
+        (folder / "task").write_text(self.task)
+        (folder / "server").write_text(f"http://{self.server.host}")
+        (folder / self.task / "models/small/seed2").mkdir()
+        for name in ("out", "paper", "made", "logs", "downloads"):
+            (folder / name).mkdir(exist_ok=True)
+        shutil.copytree(DATA / "fairseq_random", folder / "fairseq")
+        ledger = (ROOT / "docs/results/multi30k.ledger.jsonl").read_text("utf-8")
+        write_lines(folder / "runs.jsonl", ledger.splitlines()[::20])
+        draw = random.Random(1)
+        lines = (" ".join(draw.choices(tiny.WORDS, k=6)) for _ in range(60))
+        write_lines(folder / "text.en", lines)
+        write_lines(folder / "links", ["0-0 1-2 3-1"] * 60)
+        write_lines(folder / "page.html", ["<p>w1 w2</p>", "<p>w3 <b>w4</b></p>"])
+        pairs = (f"one {number}\tun {number}" for number in range(200))
+        write_lines(folder / "pairs.tsv", pairs)
+        with chdir(folder):
+            settings, _ = scored_cells()
+            for number, cell in enumerate(cells(settings, TABLE)[:6]):
+                if cell.address.column == "bleu":
+                    write(cell.paths[0], bleu(20.0 + number, 19.0))
 
-    def _run(self, place: Place, names: Sequence[str], offset: float) -> list[Ended]:
-        """Run commands at once, each begun so many seconds after the one before."""
-        begun = []
-        for number, name in enumerate(names):
-            time.sleep(offset if number else 0.0)
-            said = place.folder / f"said {time.monotonic_ns()}"
-            process = self._context.Process(target=perform, args=(name, place, said))
-            process.start()
-            begun.append((process, said))
-        found = []
-        for process, said in begun:
+    def close(self) -> None:
+        """Remove the folder, but trials that are still there."""
+        self.server.close()
+        shutil.rmtree(self.before)
+
+    def copy(self, trial: Path) -> Path:
+        """Make the place of a trial."""
+        return Path(shutil.copytree(self.before, trial / "place", symlinks=True))
+
+    def start(
+        self, name: str, trial: Path, log: Path | None = None, *injected: str
+    ) -> Callable[[], Ended]:
+        """Start a command; return what waits for its end. With a log, strace traces it."""
+        said = trial / f"said {time.monotonic_ns()}"
+        here, there = self._context.Pipe()
+        process = self._context.Process(
+            target=perform, args=(there, name, trial / "place", said)
+        )
+        process.start()
+        here.recv()
+        assert process.pid is not None
+        tracer = traced.attach(process.pid, log, *injected) if log else None
+        here.send(None)
+
+        def end() -> Ended:
             process.join(MOST_SECONDS)
             code = process.exitcode
             process.kill()
             process.join()
-            out = Path(f"{said}.out").read_text("utf-8", "replace")
-            err = Path(f"{said}.err").read_text("utf-8", "replace")
-            found.append(Ended(code, out, err))
-        return found
+            if tracer is not None:
+                tracer.communicate()
+            streams = (Path(f"{said}.{end}") for end in ("out", "err"))
+            return Ended(code, *(one.read_text("utf-8", "replace") for one in streams))
 
-    def fault(self, names: tuple[str, str], folder: Path) -> str | None:
+        return end
+
+    def run_alone(self, name: str) -> None:
+        """Run a command twice, with nothing that disturbs it."""
+        found = []
+        for number in (1, 2):
+            trial = self.folder / f"alone-{number}"
+            place = self.copy(trial)
+            ended = self.start(name, trial)()
+            assert ended.code == 0, f"{name}: {ended.err}{ended.out}"
+            found.append((files_of(place), ended.out))
+            shutil.rmtree(trial)
+        (files, out), (others, other) = found
+        varying = {path for path in files if files[path] != others.get(path)}
+        self.alone[name] = Alone(files, varying, out if out == other else None)
+
+    def wrong(
+        self, names: Sequence[str], trial: Path, before: Files, stays: re.Pattern[str]
+    ) -> str | None:
+        """Say what is neither as before, nor what one of the commands makes, nor what may stay."""
+        alone = [self.alone[name] for name in names]
+        for path, digest in files_of(trial / "place").items():
+            made = {one.files.get(path) for one in alone}
+            if digest in (before.get(path), *made) or stays.search(path):
+                continue
+            if made == {None}:
+                return f"left behind: {path}"
+            if not any(path in one.varying for one in alone):
+                return f"wrong bytes: {path}"
+            try:
+                check_format(trial / "place" / path)
+            except Exception as error:
+                return f"not whole: {path}: {type(error).__name__}: {error}"
+        return None
+
+    def absent(self, name: str, trial: Path) -> str | None:
+        """Say what a command leaves, and what is not there."""
+        left = {path for path in self.alone[name].files if not TEMPORARY.search(path)}
+        absent = left - files_of(trial / "place").keys()
+        return f"not there: {sorted(absent)}" if absent else None
+
+
+class Pairs(Stage):
+    """Runs pairs of commands."""
+
+    def fault(self, names: tuple[str, str], trial: Path) -> str | None:
         """Run a trial; return what was wrong, if anything was."""
-        draw = random.Random(f"{names} {folder.name}")
+        draw = random.Random(f"{names} {trial.name}")
         both = draw.sample(names, 2)
         offset = draw.choice((0.0, draw.uniform(0.0, MOST_OFFSET)))
-        place = self._copy(folder)
-        ends = self._run(place, both, offset)
-        for name, ended in zip(both, ends, strict=True):
-            fault = ended.fault()
+        self.copy(trial)
+        first = self.start(both[0], trial)
+        time.sleep(offset)
+        second = self.start(both[1], trial)
+        for name, ended in zip(both, (first(), second()), strict=True):
+            fault = ended.fault() or self.wrong(both, trial, self.initial, TEMPORARY)
             if not fault and ended.code == 0:
-                fault = self._wrong_output(name, both, place)
+                fault = self.absent(name, trial)
             if fault:
                 return f"{both} {offset:.2f} s apart: {name}: {fault}"
         for name in names:
-            (again,) = self._run(place, [name], 0.0)
-            refusal = COMMANDS[name].refusal
-            if again.code != 0 and not (refusal and refusal in again.err):
-                return f"{both}: {name} again: {again.code}: {again.err[-1500:]}"
-            if fault := self._wrong_output(name, both, place):
-                return f"{both}: {name} again: {fault}"
-        found = (path for pattern in LEFTOVERS for path in place.folder.rglob(pattern))
-        left = [str(path) for path in found if not path.name.endswith(".log.lock")]
-        return f"{both}: left behind: {left}" if left else None
-
-    def _wrong_output(
-        self, name: str, names: Sequence[str], place: Place
-    ) -> str | None:
-        """Say what is wrong with a command's outputs; the other may write the same files."""
-        made = _outputs(name, place)
-        absent = self.alone[name].keys() - made.keys()
-        if absent:
-            return f"not there: {sorted(absent)}"
-        for path, digest in made.items():
-            if digest not in {self.alone[each].get(path) for each in names}:
-                return f"wrong bytes: {path}"
-        try:
-            COMMANDS[name].check(place)
-        except Exception as error:
-            return f"its output is not whole: {type(error).__name__}: {error}"
-        return None
-
-
-def _outputs(name: str, place: Place) -> dict[str, str]:
-    """Return the SHA-256 of each file that is the same each time."""
-    found = {}
-    for pattern in place.words(COMMANDS[name].outputs):
-        for path in place.folder.glob(pattern):
-            if path.is_file():
-                found[str(path.relative_to(place.folder))] = sha256(path)
-    return found
+            fault = self.start(name, trial)().fault_alone(name)
+            fault = fault or self.absent(name, trial)
+            if fault:
+                return f"{both}, each again: {name}: {fault}"
+        fault = self.wrong(both, trial, self.initial, STAYS)
+        return f"{both}, each again: {fault}" if fault else None
 
 
 def pairs(names: Sequence[str], trials: int) -> list[tuple[str, str]]:
@@ -228,48 +342,26 @@ def pairs(names: Sequence[str], trials: int) -> list[tuple[str, str]]:
     same = [(name, name) for name in names]
     others = []
     for pair in combinations(names, 2):
-        is_workflow = any(COMMANDS[name].is_workflow for name in pair)
-        if not is_workflow or {*pair} <= WITH_THE_WORKFLOW:
+        if not {*pair} & WORKFLOW.keys() or {*pair} <= WITH_THE_WORKFLOW:
             others.append(pair)
     draw.shuffle(same)
     draw.shuffle(others)
     return [*same, *others, *islice(cycle(same), trials)][:trials]
 
 
-def run(
-    trials: int,
-    names: Sequence[str] = tuple(COMMANDS),
-    say: Callable[[str], object] = print,
-) -> Counter[tuple[str, str]]:
-    """Run trials, and say each fault; return how many there were of each pair."""
-    counts: Counter[tuple[str, str]] = Counter()
-    server = LoopbackServer()
-    folder = Path(tempfile.mkdtemp(prefix="convs2s-pairs-"))
-    try:
-        every = Trials(folder, server, names)
-        for number, pair in enumerate(pairs(names, trials)):
-            counts[pair] += 1
-            place = folder / f"trial{number}"
-            if fault := every.fault(pair, place):
-                say(f"  {fault} (kept: {place})")
-            else:
-                shutil.rmtree(place)
-    finally:
-        server.close()
-    shutil.rmtree(folder / "before")
+def run(trials: int, names: Sequence[str] = NAMES) -> Counter[str]:
+    """Run trials; print each fault, and count them."""
+    counts = Counter(trials=trials)
+    stage = Pairs(names, pause=0.03)
+    for name in names:
+        stage.run_alone(name)
+    for number, pair in enumerate(pairs(names, trials)):
+        trial = stage.folder / f"trial{number}"
+        if fault := stage.fault(pair, trial):
+            counts["faults"] += 1
+            print(f"  {fault} (kept: {trial})", flush=True)
+        else:
+            shutil.rmtree(trial)
+    stage.close()
+    print(f"pairs: {dict(counts)}")
     return counts
-
-
-def main() -> None:
-    """Run trials; exit with 1 where one found a fault."""
-    faults: list[str] = []
-    counts = run(TRIALS, say=faults.append)
-    print(*faults, sep="\n")
-    print(
-        f"pairs: {counts.total()} trials of {len(counts)} pairs, {len(faults)} faults"
-    )
-    sys.exit(1 if faults else 0)
-
-
-if __name__ == "__main__":
-    main()

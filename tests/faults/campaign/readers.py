@@ -3,7 +3,9 @@
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 from convs2s.cli.n_best import read_groups
 from convs2s.config.corpus import Languages
@@ -40,11 +42,16 @@ from convs2s.training.data import TrainingData
 from tests.faults.campaign import formats
 from tests.faults.campaign.damage import Change, changed_json, changed_lines, damaged
 from tests.faults.campaign.damage import rewritten as words
-from tests.faults.campaign.samples import make_samples, stand_in
+from tests.faults.campaign.samples import RUN, TASK, make_samples, stand_in
 from tests.support import tiny
 from tests.support.archives import COMPRESS
 from tests.support.golden import DATA
 from tests.support.local_files import FilesBelow
+
+SETTINGS = f"{TASK}/models/small/settings.json"
+CONFIGURATION = """config.yaml config/tasks/demo_en_fr.yaml config/models.yaml
+config/decodings.yaml config/paper.yaml config/claims.yaml config/phrases.yaml
+config/downloads.yaml config/costs.yaml config/scales/demo.yaml"""
 
 Read = Callable[[Path], object]
 """Reads a file, and uses what it has read as the package does."""
@@ -59,7 +66,7 @@ class Reader:
         read: reads it; returns what tells whether it has read the same.
         change: changes what the format holds.
         is_guarded: whether a flipped bit is noticed, or changes nothing that is read.
-        named: what a message must hold in place of the file's name without its suffix.
+        named: what a message must hold; None: the file's name without its suffix.
     """
 
     path: Path
@@ -68,6 +75,10 @@ class Reader:
     is_guarded: bool = False
     named: str | None = None
 
+    @property
+    def name(self) -> str:
+        return f"{self.path.parent.name}/{self.path.name}"
+
     def outcome(self) -> tuple[str | None, str]:
         """Read the file; return its message where it was refused, and what was read.
 
@@ -75,13 +86,20 @@ class Reader:
             AssertionError: the message is not one printable line that names the file.
         """
         try:
-            return None, json.dumps(self.read(self.path), default=str)
+            return None, json.dumps(self.read(self.path), default=_plain)
         except (UserError, SystemExit) as error:  # the latter of a job
             message = str(error)
         named = self.path.stem if self.named is None else self.named
         assert message.isprintable(), f"not one line: {message}"
         assert named in message, f"does not name the file: {message}"
         return message, ""
+
+
+def _plain(value: Any) -> object:
+    """Return what JSON can hold of a value, all of it."""
+    if isinstance(value, Iterator):
+        return list(value)
+    return value.tolist() if hasattr(value, "tolist") else str(value)
 
 
 def readers(folder: Path) -> Iterator[Reader]:
@@ -91,34 +109,28 @@ def readers(folder: Path) -> Iterator[Reader]:
         yield Reader(folder / name, read, change)
     for name, read, change in _guarded_files(folder):
         yield Reader(folder / name, read, change, is_guarded=True)
-    for name in ("words", "scores"):
-        # A job ends the process, and says it in its log.
-        yield Reader(folder / name, _read_in_a_job, words, is_guarded=True, named="")
-    checkpoint = folder / "model.pt"
+    # A job ends the process, and says it in its log. Of an import, a message may name the
+    # checkpoint, a dictionary that does not fit, or the model that was made.
     sound = DATA / "fairseq_random/dict.src.txt"
-    # It names the checkpoint, a dictionary that does not fit, or the model that was made.
-    yield Reader(
-        checkpoint,
-        lambda path: _import(path, sound),
-        damaged,
-        is_guarded=True,
-        named="",
-    )
-    names = "tasks/demo_en_fr models decodings paper claims phrases downloads costs scales/demo"
-    for place in (None, *names.split()):
-        file = folder / "root" / (f"config/{place}.yaml" if place else "config.yaml")
+    for name, read, change in (
+        ("words", _read_in_a_job, words),
+        ("scores", _read_in_a_job, words),
+        ("model.pt", lambda path: _import(path, sound), damaged),
+    ):
+        yield Reader(folder / name, read, change, is_guarded=True, named="")
+    root = folder / "root"
+    for name in CONFIGURATION.split():
         # A fault may be told of another file that refers to what is gone.
-        yield Reader(
-            file, _load(folder / "root", place), formats.changed_yaml, named=".yaml"
-        )
+        read = partial(_load, root)
+        yield Reader(root / name, read, formats.changed_yaml, named=".yaml")
 
 
 def _files(folder: Path) -> list[tuple[str, Read, Change]]:
     text = folder / "text"
     return [
         ("text.tar", _member, damaged),
-        ("text", lambda path: list(read_line_pairs(path, folder / "links")), words),
-        ("sgm", lambda path: list(read_segments(read_lines(path), str(path))), words),
+        ("text", lambda path: read_line_pairs(path, folder / "links"), words),
+        ("sgm", lambda path: read_segments(read_lines(path), str(path)), words),
         ("records", _fields, changed_lines),
         ("pairs.tsv", _pairs, words),
         ("pairs.csv", _pairs, words),
@@ -126,38 +138,38 @@ def _files(folder: Path) -> list[tuple[str, Read, Change]]:
         ("pairs.tmx", _pairs, words),
         ("pairs.xml", _pairs, words),
         ("columns", _columns, words),
-        ("task/vocabulary/en.tsv", lambda path: read_vocabulary(path).tokens, words),
+        (f"{TASK}/vocabulary/en.tsv", lambda path: read_vocabulary(path).tokens, words),
         ("codes", lambda path: Bpe(read_codes(path)).split("lower lowest x"), words),
-        ("links", lambda path: list(read_links(path)), words),
+        ("links", read_links, words),
         ("links", lambda path: _dictionary(text, path), words),
         ("dictionary", read_dictionary, words),
-        ("candidates", lambda path: list(read_candidates(path)), words),
+        ("candidates", read_candidates, words),
         ("truecaser", read_truecaser, words),
         ("exceptions", read_exceptions, words),
         ("list", _rerank, words),
         ("filter", lambda path: added_reports([path, path]), changed_json),
-        ("settings.json", read_training_settings, changed_json),
-        ("settings.json", read_json, changed_json),
-        ("translations", _translations, changed_lines),
+        (SETTINGS, read_training_settings, changed_json),
+        (SETTINGS, read_json, changed_json),
+        (f"{RUN}/test.beam5.jsonl", read_translations, changed_lines),
         ("ledger", read_ledger, changed_lines),
-        ("run/training.json", _training, changed_json),
-        ("run/history.jsonl", _training, changed_lines),
+        (f"{RUN}/training.json", _training, changed_json),
+        (f"{RUN}/history.jsonl", _training, changed_lines),
         ("unfinished.part.json", _go_on, changed_json),
         ("dict.txt", lambda path: _import(folder / "model.pt", path), words),
-        ("task/dataset/train.arrow", _store, damaged),
-        ("task/dataset/train.json", read_description, changed_json),
+        (f"{TASK}/dataset/train.arrow", _store, damaged),
+        (f"{TASK}/dataset/train.json", read_description, changed_json),
     ]
 
 
 def _guarded_files(folder: Path) -> list[tuple[str, Read, Change]]:
-    trainer = tiny.trainer(folder / "task", folder / "state")
-    state = next(folder.glob("run/state/*/last.safetensors"))
+    trainer = tiny.trainer(folder / TASK, folder / "state")
+    last = trainer.folder.last
+    state = next(folder.glob(f"{RUN}/state/*/last.safetensors"))
     weights, fields = load_tensors(state)
-    fields["training"] = trainer.folder.last.parent.name
-    save_tensors(trainer.folder.last, weights, fields)
+    save_tensors(last, weights, fields | {"training": last.parent.name})
 
     def restore(path: Path) -> object:
-        found = _tensors(path)
+        found = load_tensors(path)
         trainer._restore(path)
         return found
 
@@ -165,32 +177,31 @@ def _guarded_files(folder: Path) -> list[tuple[str, Read, Change]]:
         outputs = folder / "corpus.source", folder / "corpus.target"
         files = [(f"{path}#{formats.MEMBER}", str(folder / "links"))]
         extract_corpus(RawText(files, FilesBelow(folder)), output=outputs)
-        return list(read_lines(outputs[0]))
+        return read_lines(outputs[0])
 
-    last = str(trainer.folder.last.relative_to(folder))
     best = str(state.with_name("best.safetensors").relative_to(folder))
     found: list[tuple[str, Read, Change]] = [
         ("deflated.zip", _member, damaged),
         ("bzip2.zip", _member, damaged),
         ("lzma.zip", corpus, damaged),
-        (last, restore, formats.odd_tensors),
-        (best, _tensors, formats.odd_tensors),
-        ("run/model.safetensors", _translate, formats.odd_tensors),
-        ("task/dataset/train.arrow", _task, damaged),
-        ("task/dataset/valid.arrow", _task, damaged),
-        ("task/vocabulary/fr.tsv", _task, words),
-        ("task/dataset/valid.json", _task, changed_json),
+        (str(last.relative_to(folder)), restore, formats.odd_tensors),
+        (best, load_tensors, formats.odd_tensors),
+        (f"{RUN}/model.safetensors", _translate, formats.odd_tensors),
+        (f"{TASK}/dataset/train.arrow", _task, damaged),
+        (f"{TASK}/dataset/valid.arrow", _task, damaged),
+        (f"{TASK}/vocabulary/fr.tsv", _task, words),
+        (f"{TASK}/dataset/valid.json", _task, changed_json),
     ]
     for suffix in COMPRESS:
         inside = formats.repacked(suffix, damaged)
         found.append((f"text.tar{suffix}", corpus, inside))
-        found.append((f"text{suffix}", lambda path: list(read_lines(path)), inside))
+        found.append((f"text{suffix}", read_lines, inside))
     return found
 
 
 def _member(path: Path) -> object:
     with open_member(path, formats.MEMBER) as stream:
-        return str(stream.read())
+        return stream.read()
 
 
 def _fields(path: Path) -> object:
@@ -199,19 +210,21 @@ def _fields(path: Path) -> object:
 
 
 def _pairs(path: Path) -> object:
-    languages = Languages(source="en", target="fr")
-    return list(read_files([str(path)], Reading(languages)))
+    return read_files([str(path)], Reading(Languages(source="en", target="fr")))
 
 
 def _columns(path: Path) -> object:
-    return list(read_columns(read_lines(path), ("title", "body"), str(path)))
+    return read_columns(read_lines(path), ("title", "body"), str(path))
 
 
 def _dictionary(text: Path, links: Path) -> None:
-    tables = {
-        name: links.with_name(f"made.{name}") for name in ("dictionary", "candidates")
-    }
-    build_dictionary(source=text, target=text, links=links, **tables)
+    build_dictionary(
+        source=text,
+        target=text,
+        links=links,
+        dictionary=links.with_name("made.dictionary"),
+        candidates=links.with_name("made.candidates"),
+    )
 
 
 def _rerank(path: Path) -> object:
@@ -223,7 +236,7 @@ def _rerank(path: Path) -> object:
 def _store(path: Path) -> object:
     store = TokenStore(path)
     store.lengths("source")
-    return [(source.tolist(), target.tolist()) for source, target in store]
+    return iter(store)
 
 
 def _task(path: Path) -> object:
@@ -234,32 +247,26 @@ def _task(path: Path) -> object:
     return stores, data.types, data.checksums
 
 
-def _tensors(path: Path) -> object:
-    tensors, description = load_tensors(path)
-    return {name: one.tolist() for name, one in tensors.items()}, description
-
-
 def _translate(path: Path) -> object:
     describe_model(path)
     model_card(path)
     translator = LineTranslator([path], DecodingSettings(beam=2), "cpu")
     found = [one.as_json() for one in translator.translate(["w1 w2 unheard"])]
-    weights = load_model(path)[0].state_dict().values()
-    return found, [one.tolist() for one in weights]
+    return found, load_model(path)[0].state_dict()
 
 
 def _import(checkpoint: Path, source: Path) -> object:
     target = DATA / "fairseq_random/dict.tgt.txt"
     files = FairseqFiles(checkpoint, source, target, None)
-    languages = {"source": "en", "target": "fr"}
     output = checkpoint.with_name("imported")
-    options = {"task": "a", "preparation": "moses_test"}
-    import_fairseq(files, output, languages=languages, **options)
+    import_fairseq(
+        files,
+        output,
+        task="a",
+        languages={"source": "en", "target": "fr"},
+        preparation="moses_test",
+    )
     return _translate(output)
-
-
-def _translations(path: Path) -> object:
-    return [(one.words, one.text, one.text_before) for one in read_translations(path)]
 
 
 def _training(path: Path) -> object:
@@ -280,8 +287,8 @@ def _go_on(path: Path) -> None:
     output.unlink()
 
 
-def _load(root: Path, name: str | None) -> Read:
-    """Return what loads the configuration of the checkout with a file of the user's."""
-    options = {"scale": "demo"} if name else None
-    given_by = "config.yaml" if name else None
-    return lambda _: load(root, options, given_by=given_by).model_references()
+def _load(root: Path, file: Path) -> object:
+    """Load the configuration of a checkout with a file of the user's."""
+    options = None if file.parent == root else {"scale": "demo"}
+    given_by = None if file.parent == root else "config.yaml"
+    return load(root, options, given_by=given_by).model_references()

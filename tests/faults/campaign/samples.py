@@ -2,26 +2,26 @@
 
 import json
 import shutil
-import tarfile
 import zipfile
+from contextlib import chdir
 from pathlib import Path
 from types import SimpleNamespace
 
 import torch
 
 from convs2s.config.decoding import DecodingSettings
-from convs2s.config.identity import training_settings
 from convs2s.data.word_counts import count_words
 from convs2s.decoding.streams import ChunkTranslator
 from convs2s.decoding.translate import LineTranslator
 from convs2s.files.text import write_json, write_lines
+from convs2s.layout import TaskFolder
 from convs2s.pipeline.job import job
 from convs2s.text.bpe import learn_codes
-from convs2s.training.run import train
 from tests.faults.campaign.formats import MEMBER
 from tests.support import tiny
-from tests.support.archives import COMPRESS
+from tests.support.archives import COMPRESS, make_archive
 from tests.support.golden import DATA
+from tests.support.tiny_results import write_results
 
 ROOT = Path(__file__).resolve().parents[3]
 LINES = [f"the man number {number} sees two red cars ." for number in range(12)]
@@ -37,43 +37,42 @@ TABLES = {
     "columns": ["title\tbody", 'a\t"b\tc"', "d\te"],
     "pairs.tsv": [f"{line}\tl' homme ." for line in LINES],
     "pairs.csv": ["en,fr", *(f'"{line}","l\'homme, ""oui"""' for line in LINES)],
-    "pairs.jsonl": [json.dumps({"translation": {"en": LINES[0], "fr": "l'homme"}})] * 3,
+    "pairs.jsonl": ['{"translation": {"en": "the man", "fr": "l\'homme"}}'] * 3,
     "pairs.tmx": [
-        f'<tmx><tu><tuv xml:lang="en">{SEGMENTS[0]}</tuv>',
-        f'<tuv xml:lang="fr">{SEGMENTS[1]}</tuv></tu></tmx>',
+        '<tmx><tu><tuv xml:lang="en"><seg>the man</seg></tuv>',
+        '<tuv xml:lang="fr"><seg>l\'homme</seg></tuv></tu></tmx>',
     ],
     "pairs.xml": [
-        f'<doc id="a"><src lang="en">{SEGMENTS[0]}</src>',
-        f'<ref lang="fr" translator="A">{SEGMENTS[0]}</ref></doc>',
+        '<doc id="a"><src lang="en"><seg id="0">the man</seg></src>',
+        '<ref lang="fr" translator="A"><seg id="0">l\'homme</seg></ref></doc>',
     ],
     "exceptions": ["mice\tmouse", "men\tman"],
-    "filter": [
-        '{"read": 9, "kept": 7, "dropped": {"empty": 1}, "settings": "all"}',
-    ],
+    "filter": ['{"read": 9, "kept": 7, "dropped": {"empty": 1}, "settings": "all"}'],
     "unfinished.part.json": ['{"identity": {"model": "a"}, "lines": 1, "bytes": 4}'],
 }
 """The files of text, by name."""
 
 
+TASK = "results/tiny"
+RUN = f"{TASK}/models/small/seed1"
+
+
 def make_samples(folder: Path) -> None:
-    """Write every sample; those of a training lie in ``task`` and ``run``."""
-    task = tiny.prepare(folder / "task", pairs=40)
-    with tiny.whole_states():
-        train(tiny.job(task, folder / "run/model.safetensors"))
+    """Write every sample; those of a task and a training lie in ``TASK`` and ``RUN``."""
+    folder.mkdir(exist_ok=True)
+    with chdir(folder), tiny.whole_states():
+        write_results(TaskFolder(TASK))
     for name, lines in TABLES.items():
         write_lines(folder / name, lines)
     codes = learn_codes([("lower", 5), ("lowest", 7)], 9)
     write_lines(folder / "codes", codes.splitlines())
     _archives(folder)
-    write_json(folder / "settings.json", training_settings(tiny.settings()))
     ledger = (ROOT / "docs/results/multi30k.ledger.jsonl").read_text("utf-8")
     write_lines(folder / "ledger", ledger.splitlines()[:2])
-    model = [folder / "run/model.safetensors"]
-    translator = LineTranslator(model, DecodingSettings(beam=2), "cpu")
-    numbered = list(enumerate(["w1 w2 w3", "w4 unheard"], start=1))
-    for name, best in (("translations", None), ("list", 2)):
-        translate = ChunkTranslator(translator, best is None, best)
-        (folder / name).write_text(translate(numbered), "utf-8")
+    settings = DecodingSettings(beam=2)
+    translator = LineTranslator([folder / f"{RUN}/model.safetensors"], settings, "cpu")
+    best_two = ChunkTranslator(translator, False, 2)
+    (folder / "list").write_text(best_two([(1, "w1 w2 w3"), (2, "w4 unheard")]))
     sound = DATA / "fairseq_random/checkpoint_tiny_oldstyle.pt"
     content = torch.load(sound, weights_only=False)
     small = {"args": content["args"], "model": content["model"]}  # little is weights
@@ -81,6 +80,7 @@ def make_samples(folder: Path) -> None:
     shutil.copy(DATA / "fairseq_random/dict.src.txt", folder / "dict.txt")
     shutil.copytree(ROOT / "config", folder / "root/config")
     shutil.copy(ROOT / "config.yaml", folder / "root")
+    task = folder / TASK
     made = [folder / "words", folder / "scores"]
     kept = [task / "vocabulary/fr.tsv", task / "dataset/valid.json"]
     with job(stand_in(folder, [], made + kept)):
@@ -99,14 +99,12 @@ def stand_in(folder: Path, inputs: list[Path], outputs: list[Path]) -> SimpleNam
 
 
 def _archives(folder: Path) -> None:
-    with tarfile.open(folder / "text.tar", "w") as archive:
-        archive.add(folder / "links", "corpus/readme")
-        archive.add(folder / "text", MEMBER)
-    for suffix, pack in COMPRESS.items():
+    members = {"corpus/readme": b"0-0 1-2\n", MEMBER: (folder / "text").read_bytes()}
+    make_archive(folder / "text.tar", members)
+    for suffix in COMPRESS:
         write_lines(folder / f"text{suffix}", LINES)
-        content = (folder / "text.tar").read_bytes()
-        (folder / f"text.tar{suffix}").write_bytes(pack(content))
+        make_archive(folder / f"text.tar{suffix}", members)
     for name, method in (("deflated", 8), ("bzip2", 12), ("lzma", 14)):
-        with zipfile.ZipFile(folder / f"{name}.zip", "w", method) as zipped:
-            zipped.write(folder / "links", "corpus/readme")
-            zipped.write(folder / "text", MEMBER)
+        with zipfile.ZipFile(folder / f"{name}.zip", "w", method) as archive:
+            for member, content in members.items():
+                archive.writestr(member, content)

@@ -9,18 +9,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-FILES_CHANGE = (
-    "mkdir",
-    "mkdirat",
-    "link",
-    "linkat",
-    "rename",
-    "renameat",
-    "renameat2",
-    "rmdir",
-    "unlink",
-    "unlinkat",
-)
+NAMES_CHANGE = ("mkdir", "link", "rename", "rmdir", "unlink")
+FILES_CHANGE = (*NAMES_CHANGE, *(f"{name}at" for name in NAMES_CHANGE), "renameat2")
 """Calls that change the names in a folder, in the order of which a disk keeps the changes."""
 
 WRITES = ("write", "writev", "pwrite64", "sendfile", "copy_file_range")
@@ -53,9 +43,13 @@ def is_available() -> bool:
     if shutil.which("strace") is None:
         return False
     with subprocess.Popen(["sleep", "60"]) as other:
-        tracer = _attach(other.pid, Path(os.devnull), ())
-        other.kill()
-        return tracer is not None and tracer.wait() == 0
+        try:
+            tracer = attach(other.pid, Path(os.devnull))
+        except PermissionError:
+            return False
+        finally:
+            other.kill()
+    return tracer.wait() == 0
 
 
 def attach(
@@ -66,28 +60,19 @@ def attach(
     ``injected`` are expressions of strace's option ``--inject``. With ``files``, only calls about
     these are seen, by the names that the processes give.
     """
-    tracer = _attach(process, log, injected, files)
-    assert tracer is not None, f"strace cannot attach to process {process}"
-    return tracer
-
-
-def _attach(
-    process: int, log: Path, injected: Sequence[str], files: Sequence[str] = ()
-) -> subprocess.Popen[str] | None:
     # A question mark: not every processor has a call of this name.
     traced = ",".join(f"?{name}" for name in CALLS)
     command = ["strace", "-f", "-y", "-s", "0", "-o", str(log), f"--trace={traced}"]
     command += [f"--inject={one}" for one in injected]
     command += [f"--trace-path={file}" for file in files]
-    tracer = subprocess.Popen(
-        [*command, "-p", str(process)], stderr=subprocess.PIPE, text=True
-    )
+    command += ["-p", str(process)]
+    tracer = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
     assert tracer.stderr is not None
-    if "attached" in tracer.stderr.readline():
-        return tracer
-    tracer.kill()
-    tracer.communicate()
-    return None
+    if "attached" not in tracer.stderr.readline():
+        tracer.kill()
+        tracer.communicate()
+        raise PermissionError(f"strace cannot attach to process {process}")
+    return tracer
 
 
 def calls(log: Path, folder: Path) -> Iterator[Call]:
