@@ -175,7 +175,8 @@ def test_jobs_that_wait_in_slurm_are_waited_for(
 
     monkeypatch.setattr("time.sleep", start_a_job)
     begin_run(settings)
-    assert starting == [True]  # what was queued waits for nobody when it starts
+    assert starting  # what was queued waits for nobody when it starts
+    assert all(starting)
     first, _ = capfd.readouterr().err.splitlines()
     waiting = "12 (PENDING, rule_train_model_wildcards_demo)"
     running = "13 (RUNNING, group_text)"
