@@ -1,7 +1,6 @@
 """Files of a user's own that are no pairs of sentences: what ``convs2s new-task`` says of them."""
 
 import gzip
-import io
 import zipfile
 from pathlib import Path
 
@@ -120,53 +119,41 @@ def test_a_bomb_in_any_wrapping_is_not_unpacked(
         says(refusal(read, tmp_path / name), "decompression bomb")
 
 
-def zipped(*names: str) -> bytes:
-    packed = io.BytesIO()
-    with zipfile.ZipFile(packed, "w") as archive:
-        for name in names:
+ARCHIVES = """
+a.tsv b.tsv => .en and .ro ... a.zip#MEMBER ... files are: a.tsv, b.tsv
+a.en b.en => expected two files
+README => expected two files ... its files are: README
+=> its files are: none
+../a.tsv => leads out of the archive
+"""
+
+
+@pytest.mark.parametrize(("names", "words"), rows(ARCHIVES))
+def test_archives(tmp_path: Path, names: str, words: str) -> None:
+    with zipfile.ZipFile(tmp_path / "a.zip", "w") as archive:
+        for name in names.split():
             archive.writestr(name, "a\tb\n")
-    return packed.getvalue()
+    says(refusal(read, tmp_path / "a.zip"), *words.split(" ... "))
 
 
-@pytest.mark.parametrize(
-    ("names", "words"),
-    [
-        (
-            ["a.tsv", "b.tsv"],
-            [".en and .ro", "a.zip#MEMBER", "files are: a.tsv, b.tsv"],
-        ),
-        (["a.en", "b.en"], ["expected two files"]),
-        (["README"], ["expected two files", "its files are: README"]),
-        ([], ["its files are: none"]),
-        (["../a.tsv"], ["leads out of the archive"]),
-    ],
-)
-def test_archives(tmp_path: Path, names: list[str], words: list[str]) -> None:
-    (tmp_path / "a.zip").write_bytes(zipped(*names))
-    says(refusal(read, tmp_path / "a.zip"), *words)
+LINES = r"""
+a\nb\n => c\n => a.en has 2 lines ... a.ro has 1
+a\tb\n => c\td\n => has tabs in its lines ... NAME.tsv
+<?xml version="1.0"?>\n<tmx version="1.4"><body>\n<tu/>\n => a\na\na => a.en: holds markup
+\n<tmx version="1.4"><body>\n<tu/>\n => a\na\na => a.en: holds markup ... convs2s new-task
+a\na\n => <tmx version="1.4"><body>\n<tu/>\n => a.ro: holds markup
+{"en": "a"}\n => a => a.en: holds JSON lines
+"""
 
 
-MEMORY = '<?xml version="1.0"?>\n<tmx version="1.4"><body>\n' + "<tu/>\n" * 3
-
-
-@pytest.mark.parametrize(
-    ("first", "second", "words"),
-    [
-        ("a\nb\n", "c\n", ["a.en has 2 lines", "a.ro has 1"]),
-        ("a\tb\n", "c\td\n", ["has tabs in its lines", "NAME.tsv"]),
-        (MEMORY, "a\n" * 5, ["a.en: holds markup", "convs2s new-task"]),
-        ("a\n" * 5, MEMORY[22:], ["a.ro: holds markup"]),
-        ("\n" + MEMORY, "a\n" * 6, ["a.en: holds markup"]),
-        ('{"en": "a"}\n', "a\n", ["a.en: holds JSON lines"]),
-    ],
-)
+@pytest.mark.parametrize(("first", "second", "words"), rows(LINES))
 def test_two_files_of_lines(
-    tmp_path: Path, first: str, second: str, words: list[str]
+    tmp_path: Path, first: str, second: str, words: str
 ) -> None:
     files = tmp_path / "a.en", tmp_path / "a.ro"
     for path, content in zip(files, (first, second), strict=True):
         path.write_text(content)
-    says(refusal(read, *files), *words)
+    says(refusal(read, *files), *words.split(" ... "))
 
 
 TYPED = """

@@ -9,13 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from convs2s.config.architecture import parse_architecture
 from convs2s.files.atomic import whole_files
 from convs2s.files.checksums import sha256
 from convs2s.files.tensors import load_tensors, save_tensors
 from convs2s.mirror.write import write_mirror
 from convs2s.model_file import load_model, save_model
-from convs2s.models.build import build_network
 from convs2s.publish.card import model_card
 from convs2s.publish.hub import MODEL_NAME, export_hub, export_onnx, pull, push
 from convs2s.publish.results import export_results
@@ -47,24 +45,6 @@ def folder(model: Path, tmp_path: Path) -> Path:
     return tmp_path / "folder"
 
 
-@pytest.fixture
-def damaged(model: Path, tmp_path: Path) -> Path:
-    path = tmp_path / "damaged.safetensors"
-    path.write_bytes(model.read_bytes()[:-1])
-    return path
-
-
-@pytest.mark.parametrize("command", ["card", "export hub --license mit", "export onnx"])
-def test_a_file_that_is_no_model_is_named(
-    tmp_path: Path, damaged: Path, run: Terminal, command: str
-) -> None:
-    for path, said in ((tmp_path / "a", "no such file"), (damaged, "not a model: ")):
-        output = [] if command == "card" else [tmp_path / "out"]
-        with pytest.raises(SystemExit, match=f"convs2s: error: {path}: {said}"):
-            run(*command.split(), path, *output)
-    assert not (tmp_path / "out").exists()
-
-
 def test_a_card_holds_nothing_that_a_page_or_a_terminal_acts_on(
     model: Path, tmp_path: Path
 ) -> None:
@@ -87,28 +67,19 @@ def test_a_card_holds_nothing_that_a_page_or_a_terminal_acts_on(
         assert line != "# heading"
 
 
-def test_a_score_of_another_version_is_named(results: Path) -> None:
-    scores = results / RUN / "test.beam5.bleu.json"
-    scores.write_text(scores.read_text("utf-8").replace('"lines"', '"line"'), "utf-8")
-    said = refusal(model_card, results / RUN / MODEL_NAME)
-    says(said, "test.beam5.bleu.json", "not an evaluation of this version")
-
-
-def test_models_without_graphs_leave_nothing(model: Path, tmp_path: Path) -> None:
+def test_models_without_graphs_leave_nothing(
+    model: Path, recurrent: Path, tmp_path: Path
+) -> None:
     network, description = load_model(model)
     network.state_dict()["decoder.out_projection.bias"].fill_(float("nan"))
-    save_model(tmp_path / "nan.safetensors", network.state_dict(), description)
-    stated = {"kind": "lstm", "embedding": 4, "cells": 4, "layers": 1}
-    lstm = description.model_copy(update={"architecture": parse_architecture(stated)})
-    weights = build_network(lstm.architecture, *lstm.sizes).state_dict()
-    save_model(tmp_path / "lstm.safetensors", weights, lstm)
-    for name, word in (
-        ("nan.safetensors", "out_projection.bias' contains NaN or infinity"),
-        ("lstm.safetensors", "its kind of network has no graphs"),
+    broken = tmp_path / "nan.safetensors"
+    save_model(broken, network.state_dict(), description)
+    for path, word in (
+        (broken, "out_projection.bias' contains NaN or infinity"),
+        (recurrent, "its kind of network has no graphs"),
     ):
-        says(refusal(export_onnx, tmp_path / name, tmp_path / "folder"), name, word)
-    names = {"nan.safetensors", "lstm.safetensors"}
-    assert {one.name for one in tmp_path.iterdir()} == names
+        says(refusal(export_onnx, path, tmp_path / "folder"), path.name, word)
+    assert list(tmp_path.iterdir()) == [broken]
 
 
 def test_a_folder_that_is_there_is_left_alone(model: Path, folder: Path) -> None:
@@ -127,7 +98,7 @@ def test_a_wrong_checksum_leaves_nothing(
 
 
 def test_what_the_hub_has_not_or_refuses(
-    folder: Path, hub: Hub, damaged: Path, tmp_path: Path
+    folder: Path, hub: Hub, tmp_path: Path
 ) -> None:
     copy = tmp_path / "copy"
     missing = (
@@ -140,10 +111,13 @@ def test_what_the_hub_has_not_or_refuses(
     failed = f"no name: request to {hub.address} failed: Repo id"
     says(refusal(pull, "no name", copy), failed)
     says(refusal(push, tmp_path, REPOSITORY), f"{MODEL_NAME}: no such file")
-    damaged.rename(folder / MODEL_NAME)
+    (folder / MODEL_NAME).write_text("")
     says(refusal(push, folder, REPOSITORY), f"{MODEL_NAME}: not a model")
     assert hub.files == {}
     assert not copy.exists()
+    hub.close()
+    failed = f"{REPOSITORY}: request to {hub.address} failed: "
+    says(refusal(pull, REPOSITORY, copy), failed, "refused")
 
 
 @pytest.mark.parametrize("name", ["vocabulary.target.txt", "config.json", "README.md"])
@@ -165,27 +139,18 @@ def test_what_is_not_of_the_model_is_not_sent(
     assert b"My own words" in hub.files["README.md"]
 
 
-@pytest.mark.parametrize("command", ["hub", "onnx", "pull", "results", "mirror"])
+@pytest.mark.parametrize(
+    ("write", "last"), [(export_hub, "output"), (write_mirror, "output/SHA256SUMS")]
+)
 def test_a_folder_is_on_the_disk_before_it_has_its_name(
-    results: Path,
-    folder: Path,
-    hub: Hub,
+    model: Path,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
-    command: str,
+    write: Callable[..., object],
+    last: str,
 ) -> None:
     """After a power cut, what was renamed but not synced would be a folder of empty files."""
-    push(folder, REPOSITORY)
-    model = results / RUN / MODEL_NAME
     output = tmp_path / "output"
-    commands: dict[str, Callable[[], object]] = {
-        "hub": lambda: export_hub(model, output, "mit"),
-        "onnx": lambda: export_onnx(model, output),
-        "pull": lambda: pull(REPOSITORY, output),
-        "results": lambda: export_results(results, output),
-        "mirror": lambda: write_mirror(output),
-    }
-    last = output / "SHA256SUMS" if command == "mirror" else output
     synced: set[int] = set()
     checked: list[Path] = []
     fsync = os.fsync
@@ -196,8 +161,8 @@ def test_a_folder_is_on_the_disk_before_it_has_its_name(
         synced.add(os.fstat(file).st_ino)
 
     def check_synced(source: Path, target: Path) -> None:
-        if target == last:
-            files = list(whole_files(output if command == "mirror" else source))
+        if target == tmp_path / last:
+            files = list(whole_files(output if output.exists() else source))
             for path in (*files, *(file.parent for file in files)):
                 assert path.stat().st_ino in synced, path
                 checked.append(path)
@@ -206,15 +171,8 @@ def test_a_folder_is_on_the_disk_before_it_has_its_name(
     monkeypatch.setattr(os, "fsync", note_synced)
     monkeypatch.setattr(os, "rename", check_synced)
     monkeypatch.setattr(os, "replace", check_synced)
-    commands[command]()
+    write(*([output] if write is write_mirror else [model, output, "mit"]))
     assert len(checked) > 5
-    assert last.exists()
-
-
-def test_a_hub_that_is_not_there(hub: Hub, tmp_path: Path) -> None:
-    hub.close()
-    failed = f"{REPOSITORY}: request to {hub.address} failed: "
-    says(refusal(pull, REPOSITORY, tmp_path / "copy"), failed, "refused")
 
 
 def test_without_the_extra_it_is_named(
