@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from convs2s.download.download import CHECKSUM_LIST, download_file
-from convs2s.download.partial_file import Expected, Origin, PartialFile, SourceError
+from convs2s.download.partial_file import Expected, PartialFile, SourceError
 from convs2s.download.transfer import fetch
 from tests.faults.systems import READS_PROC
 from tests.support.refusals import refusal, says
@@ -39,17 +39,6 @@ def test_a_generated_file_is_held_to_the_mirrors_own_checksum(tmp_path: Path) ->
     file.write_bytes(BODY)
     download()
     assert output.read_bytes() == BODY
-
-
-def test_a_place_below_a_file_cannot_be_written(tmp_path: Path) -> None:
-    (tmp_path / "file").touch()
-    output = tmp_path / "file/a.tgz"
-    part = PartialFile(output, Expected())
-    for message in (
-        refusal(part.begin, Origin("http://host/a.tgz")),
-        refusal(part.append, bytes, None),
-    ):
-        says(message, f"{output}: cannot be written: ", "make room or name another")
 
 
 @READS_PROC

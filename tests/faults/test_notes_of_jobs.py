@@ -19,7 +19,6 @@ from convs2s.pipeline.tries import failed_try, note_beside, noted_try
 from tests.support.jobs import job_command
 from tests.support.limits import files_of_at_most
 from tests.support.processes import wait_for
-from tests.support.refusals import refusal, says
 
 
 @contextmanager
@@ -81,16 +80,6 @@ def test_a_note_is_on_the_disk_before_it_has_its_name(
     monkeypatch.setattr(os, "fsync", lambda file: synced.append(os.fstat(file).st_ino))
     note_checksums([output], tmp_path)
     assert synced == [note_path(output).stat().st_ino]
-
-
-def test_a_disk_without_room_for_a_note_is_one_line(tmp_path: Path) -> None:
-    output = tmp_path / "scores.json"
-    output.write_text("1\n")
-    with files_of_at_most(60):
-        message = refusal(note_checksums, [output], tmp_path)
-    says(message, ".scores.json.sha256: cannot be written", "make room")
-    note_checksums([output], tmp_path)
-    assert {*tmp_path.iterdir()} == {note_path(output), output}
 
 
 def test_a_log_without_room_is_no_reason_to_fail(

@@ -3,7 +3,6 @@
 import os
 import shutil
 import sys
-import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -82,10 +81,6 @@ def test_models_without_graphs_leave_nothing(
     assert list(tmp_path.iterdir()) == [broken]
 
 
-def test_a_folder_that_is_there_is_left_alone(model: Path, folder: Path) -> None:
-    says(refusal(export_hub, model, folder, "mit"), "folder: exists already")
-
-
 @pytest.mark.parametrize("name", [MODEL_NAME, "README.md"])
 def test_a_wrong_checksum_leaves_nothing(
     folder: Path, hub: Hub, tmp_path: Path, name: str
@@ -120,23 +115,22 @@ def test_what_the_hub_has_not_or_refuses(
     says(refusal(pull, REPOSITORY, copy), failed, "refused")
 
 
-@pytest.mark.parametrize("name", ["vocabulary.target.txt", "config.json", "README.md"])
-def test_what_is_not_of_the_model_is_not_sent(
-    folder: Path, hub: Hub, name: str
-) -> None:
-    path = folder / name
-    content = path.read_text("utf-8")
-    (folder / "NOTES.md").write_text("mine")  # is not sent
+def test_what_is_not_of_the_model_is_not_sent(folder: Path, hub: Hub) -> None:
     digest = sha256(folder / MODEL_NAME)
-    path.write_text(content.replace(digest, "0" * 64) if digest in content else "w1\n")
-    said = refusal(push, folder, REPOSITORY)
-    says(said, f"{name}: is not of {MODEL_NAME} beside it", "export hub")
+    (folder / "NOTES.md").write_text("mine")
+    for name in ("vocabulary.target.txt", "config.json", "README.md"):
+        path = folder / name
+        content = path.read_text("utf-8")
+        path.write_text(content.replace(digest, "0" * 64) if digest in content else "a")
+        said = refusal(push, folder, REPOSITORY)
+        says(said, f"{name}: is not of {MODEL_NAME} beside it", "export hub")
+        path.write_text(
+            f"{content}\n## My own words\n" if name == "README.md" else content
+        )
     assert hub.files == {}
-    path.write_text(content)
-    card = folder / "README.md"
-    card.write_text(f"{card.read_text('utf-8')}\n## My own words\n")
     push(folder, REPOSITORY)
     assert b"My own words" in hub.files["README.md"]
+    assert "NOTES.md" not in hub.files
 
 
 @pytest.mark.parametrize(
@@ -224,16 +218,3 @@ def test_where_no_results_are_and_no_archive_can_be(
     (tmp_path / "empty").mkdir()
     shutil.copytree(results, tmp_path / "moved")
     says(refusal(export_results, tmp_path / folder, tmp_path / output), words)
-
-
-def test_a_temporary_folder_that_stays_is_not_published(
-    results: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A disk that fails may keep what was to be removed."""
-    monkeypatch.setattr(shutil, "rmtree", lambda *_, **__: None)
-    export_results(results, tmp_path / "out.zip")
-    with zipfile.ZipFile(tmp_path / "out.zip") as archive:
-        assert "SHA256SUMS" in archive.namelist()
-        for name in ("SHA256SUMS", "ro-crate-metadata.json"):
-            assert b".partial." not in archive.read(name)
-        assert not [name for name in archive.namelist() if ".partial." in name]

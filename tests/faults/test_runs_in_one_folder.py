@@ -93,22 +93,25 @@ def test_a_run_on_the_same_results_is_refused_with_the_name_of_the_first(
     assert lock.stat().st_mode & 0o777 == 0o664  # whoever may write the folder
 
 
-@pytest.mark.parametrize(
-    ("call", "number"),
-    [("pathlib.Path.open", errno.EROFS), ("fcntl.flock", errno.ENOLCK)],
-)
 def test_results_that_cannot_be_locked_are_left_so(
-    clones: list[Path], monkeypatch: pytest.MonkeyPatch, call: str, number: int
+    clones: list[Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As somebody else's, of which a run only reads, or those on a disk without locks."""
 
-    def fail(*_: object) -> None:
-        raise OSError(number, os.strerror(number))
+    def fail_with(number: int) -> Callable[..., None]:
+        def fail(*_: object) -> None:
+            raise OSError(number, os.strerror(number))
 
-    monkeypatch.setattr(call, fail)
-    for clone in clones:
-        hold_results(clone / "results")
-    number = errno.EIO
+        return fail
+
+    for call, number in (
+        ("fcntl.flock", errno.ENOLCK),
+        ("pathlib.Path.open", errno.EROFS),
+    ):
+        monkeypatch.setattr(call, fail_with(number))
+        for clone in clones:
+            hold_results(clone / "results")
+    monkeypatch.setattr("pathlib.Path.open", fail_with(errno.EIO))
     with pytest.raises(OSError, match="Input/output error"):
         hold_results(clones[0] / "results")
 

@@ -18,7 +18,6 @@ from pydantic import ValidationError
 
 from convs2s.api.translator import Translator
 from convs2s.config.decoding import DecodingSettings
-from convs2s.config.section import Section
 from convs2s.decoding.parallel import Stop, StoppedError
 from convs2s.models.onnx_builder import RunOptions
 from convs2s.serving import connections
@@ -185,16 +184,12 @@ def test_a_request_is_refused_by_its_head(
     assert answer.content["error"]
 
 
-@pytest.mark.parametrize(
-    ("section", "key"), [(OwnRequest, "texts"), (LibreTranslateRequest, "q")]
-)
-def test_of_a_thousand_wrong_texts_one_is_reported(
-    section: type[Section], key: str
-) -> None:
+def test_of_a_thousand_wrong_texts_one_is_reported() -> None:
     """The report of each took milliseconds for a thousand, and seconds for a full request."""
-    with pytest.raises(ValidationError) as caught:
-        section.model_validate({key: [1] * 1000})
-    assert caught.value.error_count() < 5
+    for section, key in ((OwnRequest, "texts"), (LibreTranslateRequest, "q")):
+        with pytest.raises(ValidationError) as caught:
+            section.model_validate({key: [1] * 1000})
+        assert caught.value.error_count() < 5
 
 
 @pytest.mark.parametrize(
@@ -280,24 +275,18 @@ def test_a_search_is_stopped_between_its_steps(
     translator = Translator.load(sharp, device="cpu", threads=1)
     sentences = [(text, translator.tokens(text)) for text in ("w1 w2 w3", "w4 w5")]
     stopped = Stop()
+    options = RunOptions()
+    with stopped.ending(options):  # of the single graph that searches for one sentence
+        assert not options.terminate
+        stopped.set()
+        assert options.terminate
+    with pytest.raises(StoppedError):
+        translator.translate_tokens(sentences[:1], stopped)
     steps = count()
     monkeypatch.setattr(stopped, "is_set", lambda: next(steps) >= 3)
     with pytest.raises(StoppedError):
         translator.translate_tokens(sentences, stopped)
     assert next(steps) == 5  # it was asked before each of four steps, and in the end
-
-
-def test_a_search_by_a_single_graph_is_stopped(sharp: Path) -> None:
-    translator = Translator.load(sharp, device="cpu", threads=1)
-    stopped = Stop()
-    options = RunOptions()
-    with stopped.ending(options):
-        assert not options.terminate
-        stopped.set()
-        assert options.terminate
-    # A call that has not begun ends at once.
-    with pytest.raises(StoppedError):
-        translator.translate_tokens([("w1", translator.tokens("w1"))], stopped)
 
 
 # ---- what a client does ----
@@ -354,22 +343,6 @@ def test_connections_leave_files_to_the_process(
     says(refusal(most_connections, 80), "`ulimit -n` is 100", "raise the limit")
 
 
-def test_no_http_at_all(server: ModelServer) -> None:
-    with server.connect() as connection:
-        connection.sendall(b"\x16\x03\x01\x00\xff\0\0\r\n\r\n")
-        assert connection.recv(100).startswith(b"HTTP/1.1 400")
-    assert server.ask("/health").status == 200
-
-
-def test_a_slow_client_holds_up_nobody(server: ModelServer) -> None:
-    with server.connect() as slow:
-        slow.sendall(HEAD + b"Content-Length: 100\r\n\r\n" + b'{"texts": ')
-        assert server.translate("w1").status == 200
-        answer = slow.makefile("rb").read()
-    assert answer.startswith(b"HTTP/1.1 408")
-    assert b"not complete within 0.5 s" in answer
-
-
 def test_large_requests_wait_for_each_other_and_small_ones_do_not(
     sharp: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -385,7 +358,9 @@ def test_large_requests_wait_for_each_other_and_small_ones_do_not(
         waiting = clients.submit(running.ask, "/translate", large)
         assert running.translate("w1").status == 200
         assert not waiting.done()
-        assert slow.makefile("rb").read().startswith(b"HTTP/1.1 408")
+        answer = slow.makefile("rb").read()
+        assert answer.startswith(b"HTTP/1.1 408")
+        assert b"not complete within 2 s" in answer
         assert waiting.result().status == 200
 
 

@@ -95,9 +95,6 @@ Writer = Callable[[Path, Path], object]
 
 WRITERS: dict[str, Writer] = {
     "text": lambda _, out: write_lines(out / "a.txt", LINES),
-    "gzip": lambda _, out: write_lines(out / "a.gz", LINES),
-    "bzip2": lambda _, out: write_lines(out / "a.bz2", LINES),
-    "xz": lambda _, out: write_lines(out / "a.xz", LINES),
     "Zstandard": lambda _, out: write_lines(out / "a.zst", LINES * 9),
     "JSON": lambda _, out: write_json(out / "a.json", LINES),
     "token store": lambda _, out: write_store(out / "a.arrow", [([5] * 99, [1])] * 500),
