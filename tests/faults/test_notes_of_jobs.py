@@ -12,7 +12,7 @@ from types import SimpleNamespace
 import pytest
 
 from convs2s.errors import UserError
-from convs2s.files.checksums import check_noted, note_checksums, note_path
+from convs2s.files.checksums import check_noted, note_path
 from convs2s.pipeline.job import job
 from convs2s.pipeline.living import RUN
 from convs2s.pipeline.tries import failed_try, note_beside, noted_try
@@ -68,18 +68,6 @@ def test_a_failed_job_leaves_no_note_of_what_stood_there_before(tmp_path: Path) 
     assert not note_path(output).exists()
     assert failed_try(str(output))
     check_noted([output])
-
-
-def test_a_note_is_on_the_disk_before_it_has_its_name(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A power cut would leave an empty one otherwise, which accuses a sound file."""
-    output = tmp_path / "scores.json"
-    synced: list[int] = []
-    output.write_text("1\n")
-    monkeypatch.setattr(os, "fsync", lambda file: synced.append(os.fstat(file).st_ino))
-    note_checksums([output], tmp_path)
-    assert synced == [note_path(output).stat().st_ino]
 
 
 def test_a_log_without_room_is_no_reason_to_fail(

@@ -70,10 +70,3 @@ def test_what_vanishes_ends_no_search(
     remove_state(state)
     remove_state(state)  # somebody else has
     assert finished_states(folder) == {}
-
-
-@pytest.mark.usefixtures("folder")
-def test_states_are_looked_for_in_the_folder_itself() -> None:
-    Path("a/b").mkdir(parents=True)
-    Path("a/b/file").touch()
-    assert len(finished_states(Path())) == 1

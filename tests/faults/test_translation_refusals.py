@@ -11,14 +11,13 @@ import pytest
 import yaml
 
 from convs2s.config.decoding import DecodingSettings
-from convs2s.decoding.rescoring import PairScorer, score_groups, score_pairs
+from convs2s.decoding.rescoring import PairScorer, score_pairs
 from convs2s.decoding.streams import ChunkTranslator
 from convs2s.decoding.translate import LineTranslator
 from convs2s.decoding.words import Form, cut_overlong, most_tokens
 from convs2s.files.text import write_lines
 from convs2s.model_file import load_model, save_model
 from convs2s.models.ensemble import Ensemble
-from convs2s.scoring.n_best import read_n_best
 from tests.conftest import Terminal
 from tests.support.limits import without_locks
 from tests.support.networks import lstm
@@ -184,14 +183,6 @@ def test_an_overlong_line_is_not_scored(model: Path) -> None:
         scored = score_pairs(scorer, [longest, pair], "source.txt", "target.txt")
         message = refusal(list, scored)
         says(message, f"{side}.txt:2: the {side} has 16 tokens", "most 15")
-
-
-def test_an_overlong_hypothesis_is_named_by_its_line(model: Path) -> None:
-    scorer = PairScorer.load([model], "cpu", "tokens")
-    rows = ["0 ||| w1x ||| ||| 0", f"4 ||| {'w1x ' * 16} ||| ||| 0"]
-    groups = read_n_best(rows, "list")
-    scored = score_groups(scorer, ["w1"] * 5, groups, "Model", 0.0)
-    says(refusal(list, scored), "list:2: the target has 16 tokens")
 
 
 # ---- scores ----

@@ -21,11 +21,9 @@ from convs2s.decoding.long_files import growing_output
 from convs2s.download.download import download_file
 from convs2s.errors import UserError
 from convs2s.files.atomic import scratch_folder
-from convs2s.files.checksums import sha256
 from convs2s.files.tensors import save_tensors
 from convs2s.files.text import write_json, write_lines
 from convs2s.mirror.write import write_mirror
-from convs2s.publish.results import export_results
 from convs2s.training.run import train
 from tests.support import tiny
 from tests.support.limits import files_of_at_most
@@ -62,9 +60,6 @@ def inputs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     report = {"read": 1, "kept": 1, "dropped": {}, "settings": "all"}
     write_json(folder / "a.json", report)
     tiny.prepare(folder / "task")
-    digest = {str(folder / "a.en"): sha256(folder / "a.en")}
-    scores = {"manifest": {"sha256": digest}, "lines": LINES}
-    write_json(folder / "results/test.bleu.json", scores)
     return folder
 
 
@@ -105,9 +100,6 @@ WRITERS: dict[str, Writer] = {
     "joined text": joined,
     "training": lambda given, out: train(
         tiny.job(given / "task", out / "a.safetensors")
-    ),
-    "archive of results": lambda given, out: export_results(
-        given / "results", out / "a.zip", with_text=True
     ),
     "mirror": lambda _, out: write_mirror(out),
 }
