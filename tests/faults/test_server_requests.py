@@ -11,7 +11,7 @@ from http.client import HTTPResponse
 from itertools import count
 from pathlib import Path
 from resource import RLIM_INFINITY
-from threading import Event, Semaphore
+from threading import Event
 
 import pytest
 from pydantic import ValidationError
@@ -238,35 +238,6 @@ def test_a_translation_that_takes_too_long_is_stopped(
         assert answer.status == 503
         says(answer.content["error"], "request: not translated within 0.5 s")
         assert ended.wait(60)
-
-
-def test_a_server_that_stops_waits_for_no_translation(
-    sharp: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    at_work = Semaphore(0)
-    released = Event()
-
-    def work_for_ever(*_: object, **__: object) -> list[str]:
-        at_work.release()
-        released.wait(100)
-        return []
-
-    monkeypatch.setattr(Translator, "translate_tokens", work_for_ever)
-    with serving(sharp, SEARCH, stop_seconds=1) as running:
-        translating = running.connect()
-        translating.sendall(running.request(["w1"]))
-        assert at_work.acquire(timeout=60)
-        monkeypatch.setattr(Translator, "tokens", work_for_ever)
-        reading = running.connect()
-        reading.sendall(running.request(["w1 " * 500]))
-        assert at_work.acquire(timeout=60)
-        stopping = time.monotonic()
-    # Of the second more than --stop-seconds, the rest is for a machine that is busy.
-    assert time.monotonic() - stopping < 30
-    released.set()
-    for client in (translating, reading):
-        with client:
-            assert b"shutting down" in client.makefile("rb").read()
 
 
 def test_a_search_is_stopped_between_its_steps(
