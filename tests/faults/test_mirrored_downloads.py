@@ -1,4 +1,4 @@
-"""Downloads from a mirror, and where their folder or a disk fails."""
+"""A download from a mirror whose files are generated."""
 
 import hashlib
 from functools import partial
