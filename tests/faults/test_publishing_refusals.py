@@ -3,19 +3,15 @@
 import os
 import shutil
 import sys
-import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from convs2s.config.architecture import parse_architecture
 from convs2s.files.atomic import whole_files
 from convs2s.files.checksums import sha256
 from convs2s.files.tensors import load_tensors, save_tensors
-from convs2s.mirror.write import write_mirror
 from convs2s.model_file import load_model, save_model
-from convs2s.models.build import build_network
 from convs2s.publish.card import model_card
 from convs2s.publish.hub import MODEL_NAME, export_hub, export_onnx, pull, push
 from convs2s.publish.results import export_results
@@ -47,24 +43,6 @@ def folder(model: Path, tmp_path: Path) -> Path:
     return tmp_path / "folder"
 
 
-@pytest.fixture
-def damaged(model: Path, tmp_path: Path) -> Path:
-    path = tmp_path / "damaged.safetensors"
-    path.write_bytes(model.read_bytes()[:-1])
-    return path
-
-
-@pytest.mark.parametrize("command", ["card", "export hub --license mit", "export onnx"])
-def test_a_file_that_is_no_model_is_named(
-    tmp_path: Path, damaged: Path, run: Terminal, command: str
-) -> None:
-    for path, said in ((tmp_path / "a", "no such file"), (damaged, "not a model: ")):
-        output = [] if command == "card" else [tmp_path / "out"]
-        with pytest.raises(SystemExit, match=f"convs2s: error: {path}: {said}"):
-            run(*command.split(), path, *output)
-    assert not (tmp_path / "out").exists()
-
-
 def test_a_card_holds_nothing_that_a_page_or_a_terminal_acts_on(
     model: Path, tmp_path: Path
 ) -> None:
@@ -87,32 +65,19 @@ def test_a_card_holds_nothing_that_a_page_or_a_terminal_acts_on(
         assert line != "# heading"
 
 
-def test_a_score_of_another_version_is_named(results: Path) -> None:
-    scores = results / RUN / "test.beam5.bleu.json"
-    scores.write_text(scores.read_text("utf-8").replace('"lines"', '"line"'), "utf-8")
-    said = refusal(model_card, results / RUN / MODEL_NAME)
-    says(said, "test.beam5.bleu.json", "not an evaluation of this version")
-
-
-def test_models_without_graphs_leave_nothing(model: Path, tmp_path: Path) -> None:
+def test_models_without_graphs_leave_nothing(
+    model: Path, recurrent: Path, tmp_path: Path
+) -> None:
     network, description = load_model(model)
     network.state_dict()["decoder.out_projection.bias"].fill_(float("nan"))
-    save_model(tmp_path / "nan.safetensors", network.state_dict(), description)
-    stated = {"kind": "lstm", "embedding": 4, "cells": 4, "layers": 1}
-    lstm = description.model_copy(update={"architecture": parse_architecture(stated)})
-    weights = build_network(lstm.architecture, *lstm.sizes).state_dict()
-    save_model(tmp_path / "lstm.safetensors", weights, lstm)
-    for name, word in (
-        ("nan.safetensors", "out_projection.bias' contains NaN or infinity"),
-        ("lstm.safetensors", "its kind of network has no graphs"),
+    broken = tmp_path / "nan.safetensors"
+    save_model(broken, network.state_dict(), description)
+    for path, word in (
+        (broken, "out_projection.bias' contains NaN or infinity"),
+        (recurrent, "its kind of network has no graphs"),
     ):
-        says(refusal(export_onnx, tmp_path / name, tmp_path / "folder"), name, word)
-    names = {"nan.safetensors", "lstm.safetensors"}
-    assert {one.name for one in tmp_path.iterdir()} == names
-
-
-def test_a_folder_that_is_there_is_left_alone(model: Path, folder: Path) -> None:
-    says(refusal(export_hub, model, folder, "mit"), "folder: exists already")
+        says(refusal(export_onnx, path, tmp_path / "folder"), path.name, word)
+    assert list(tmp_path.iterdir()) == [broken]
 
 
 @pytest.mark.parametrize("name", [MODEL_NAME, "README.md"])
@@ -127,7 +92,7 @@ def test_a_wrong_checksum_leaves_nothing(
 
 
 def test_what_the_hub_has_not_or_refuses(
-    folder: Path, hub: Hub, damaged: Path, tmp_path: Path
+    folder: Path, hub: Hub, tmp_path: Path
 ) -> None:
     copy = tmp_path / "copy"
     missing = (
@@ -140,81 +105,54 @@ def test_what_the_hub_has_not_or_refuses(
     failed = f"no name: request to {hub.address} failed: Repo id"
     says(refusal(pull, "no name", copy), failed)
     says(refusal(push, tmp_path, REPOSITORY), f"{MODEL_NAME}: no such file")
-    damaged.rename(folder / MODEL_NAME)
+    (folder / MODEL_NAME).write_text("")
     says(refusal(push, folder, REPOSITORY), f"{MODEL_NAME}: not a model")
     assert hub.files == {}
     assert not copy.exists()
-
-
-@pytest.mark.parametrize("name", ["vocabulary.target.txt", "config.json", "README.md"])
-def test_what_is_not_of_the_model_is_not_sent(
-    folder: Path, hub: Hub, name: str
-) -> None:
-    path = folder / name
-    content = path.read_text("utf-8")
-    (folder / "NOTES.md").write_text("mine")  # is not sent
-    digest = sha256(folder / MODEL_NAME)
-    path.write_text(content.replace(digest, "0" * 64) if digest in content else "w1\n")
-    said = refusal(push, folder, REPOSITORY)
-    says(said, f"{name}: is not of {MODEL_NAME} beside it", "export hub")
-    assert hub.files == {}
-    path.write_text(content)
-    card = folder / "README.md"
-    card.write_text(f"{card.read_text('utf-8')}\n## My own words\n")
-    push(folder, REPOSITORY)
-    assert b"My own words" in hub.files["README.md"]
-
-
-@pytest.mark.parametrize("command", ["hub", "onnx", "pull", "results", "mirror"])
-def test_a_folder_is_on_the_disk_before_it_has_its_name(
-    results: Path,
-    folder: Path,
-    hub: Hub,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    command: str,
-) -> None:
-    """After a power cut, what was renamed but not synced would be a folder of empty files."""
-    push(folder, REPOSITORY)
-    model = results / RUN / MODEL_NAME
-    output = tmp_path / "output"
-    commands: dict[str, Callable[[], object]] = {
-        "hub": lambda: export_hub(model, output, "mit"),
-        "onnx": lambda: export_onnx(model, output),
-        "pull": lambda: pull(REPOSITORY, output),
-        "results": lambda: export_results(results, output),
-        "mirror": lambda: write_mirror(output),
-    }
-    last = output / "SHA256SUMS" if command == "mirror" else output
-    synced: set[int] = set()
-    checked: list[Path] = []
-    fsync = os.fsync
-    rename = os.rename
-
-    def note_synced(file: int) -> None:
-        fsync(file)
-        synced.add(os.fstat(file).st_ino)
-
-    def check_synced(source: Path, target: Path) -> None:
-        if target == last:
-            files = list(whole_files(output if command == "mirror" else source))
-            for path in (*files, *(file.parent for file in files)):
-                assert path.stat().st_ino in synced, path
-                checked.append(path)
-        rename(source, target)
-
-    monkeypatch.setattr(os, "fsync", note_synced)
-    monkeypatch.setattr(os, "rename", check_synced)
-    monkeypatch.setattr(os, "replace", check_synced)
-    commands[command]()
-    assert len(checked) > 5
-    assert last.exists()
-
-
-def test_a_hub_that_is_not_there(hub: Hub, tmp_path: Path) -> None:
     hub.close()
     failed = f"{REPOSITORY}: request to {hub.address} failed: "
-    says(refusal(pull, REPOSITORY, tmp_path / "copy"), failed, "refused")
+    says(refusal(pull, REPOSITORY, copy), failed, "refused")
+
+
+def test_what_is_not_of_the_model_is_not_sent(folder: Path, hub: Hub) -> None:
+    digest = sha256(folder / MODEL_NAME)
+    (folder / "NOTES.md").write_text("mine")
+    for name in ("vocabulary.target.txt", "config.json", "README.md"):
+        path = folder / name
+        content = path.read_text("utf-8")
+        path.write_text(content.replace(digest, "0" * 64) if digest in content else "a")
+        said = refusal(push, folder, REPOSITORY)
+        says(said, f"{name}: is not of {MODEL_NAME} beside it", "export hub")
+        path.write_text(
+            f"{content}\n## My own words\n" if name == "README.md" else content
+        )
+    assert hub.files == {}
+    push(folder, REPOSITORY)
+    assert b"My own words" in hub.files["README.md"]
+    assert "NOTES.md" not in hub.files
+
+
+def test_a_folder_is_on_the_disk_before_it_has_its_name(
+    model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After a power cut, what was renamed but not synced would be a folder of empty files."""
+    output = tmp_path / "output"
+    synced: set[int] = set()
+    rename = os.rename
+
+    def check_synced(source: Path, target: Path) -> None:
+        if target == output:
+            files = list(whole_files(source))
+            assert len(files) > 3
+            for path in (*files, source):
+                assert path.stat().st_ino in synced, path
+        rename(source, target)
+
+    monkeypatch.setattr(os, "fsync", lambda file: synced.add(os.fstat(file).st_ino))
+    monkeypatch.setattr(os, "rename", check_synced)
+    monkeypatch.setattr(os, "replace", check_synced)
+    export_hub(model, output, "mit")
+    assert output.exists()
 
 
 def test_without_the_extra_it_is_named(
@@ -266,16 +204,3 @@ def test_where_no_results_are_and_no_archive_can_be(
     (tmp_path / "empty").mkdir()
     shutil.copytree(results, tmp_path / "moved")
     says(refusal(export_results, tmp_path / folder, tmp_path / output), words)
-
-
-def test_a_temporary_folder_that_stays_is_not_published(
-    results: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A disk that fails may keep what was to be removed."""
-    monkeypatch.setattr(shutil, "rmtree", lambda *_, **__: None)
-    export_results(results, tmp_path / "out.zip")
-    with zipfile.ZipFile(tmp_path / "out.zip") as archive:
-        assert "SHA256SUMS" in archive.namelist()
-        for name in ("SHA256SUMS", "ro-crate-metadata.json"):
-            assert b".partial." not in archive.read(name)
-        assert not [name for name in archive.namelist() if ".partial." in name]

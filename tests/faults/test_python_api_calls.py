@@ -3,14 +3,12 @@
 import pickle
 import shutil
 from pathlib import Path
-from typing import Any
 
 import pytest
+import yaml
 
-import convs2s
 from convs2s.api.translator import Translator
-from convs2s.model_file import load_weights
-from tests.support.refusals import refusal, says
+from tests.support.refusals import refusal, rows, says
 
 ONE = ["w1"]
 
@@ -20,61 +18,62 @@ def translator(sharp: Path) -> Translator:
     return Translator.load(sharp, device="cpu")
 
 
-@pytest.mark.parametrize(
-    ("texts", "settings", "words"),
-    [
-        ("w1", {}, ["texts: expected a list", "one text"]),
-        (["w1", 2], {}, ["texts:2: ", "Python type int"]),
-        (["w\0"], {}, ["texts:1: ", "NUL at character 2"]),
-        (["w1\nw2"], {}, ["texts:1: ", "line feed at character 3"]),
-        (["é" * 600_000], {}, ["1,200,000 bytes", "at most 1,048,576"]),
-        (["w\ud800"], {}, ["half a surrogate pair at character 2"]),
-        (ONE, {"baem": 3}, ["translate: ", "'baem'", "did you mean 'beam'"]),
-        (
-            ONE,
-            {"minimum_length": 6, "maximum_length": {"factor": 0, "offset": 5}},
-            ["translate: minimum_length 6 is above", "5 (maximum_length)"],
-        ),
-        (ONE, {"n_best": 0}, ["translate: n_best: ", "at least 1"]),
-        (ONE, {"beam": 2, "n_best": 3}, ["a beam of 2"]),
-        (ONE, {"length_penalty": {"tuned_on": "valid"}}, ["length_penalty: "]),
-        (ONE, {"cuda_graphs": False}, ["translate: cuda_graphs: ", "pass it to load"]),
-    ],
-)
+CALLS = r"""
+w1 => {} => texts: expected a list ... one text
+[w1, 2] => {} => texts:2: ... Python type int
+["w\\0"] => {} => texts:1: ... NUL at character 2
+["w1\\nw2"] => {} => texts:1: ... line feed at character 3
+["w\\ud800"] => {} => half a surrogate pair at character 2
+[w1] => {baem: 3} => translate: ... 'baem' ... did you mean 'beam'
+[w1] => {minimum_length: 6, maximum_length: {factor: 0, offset: 5}} => minimum_length 6 is above
+[w1] => {n_best: 0} => translate: n_best: ... at least 1
+[w1] => {beam: 2, n_best: 3} => a beam of 2
+[w1] => {length_penalty: {tuned_on: valid}} => length_penalty:
+[w1] => {cuda_graphs: false} => translate: cuda_graphs: ... pass it to load
+"""
+
+
+@pytest.mark.parametrize(("texts", "settings", "words"), rows(CALLS))
 def test_what_cannot_be_translated(
-    translator: Translator, texts: object, settings: dict[str, Any], words: list[str]
+    translator: Translator, texts: str, settings: str, words: str
 ) -> None:
-    says(refusal(translator.translate, texts, **settings), *words)
+    stated = yaml.safe_load(settings)
+    message = refusal(translator.translate, yaml.safe_load(texts), **stated)
+    says(message, *words.split(" ... "))
 
 
-@pytest.mark.parametrize(
-    ("pairs", "words"),
-    [
-        ("w1", ["pairs: expected a list of pairs"]),
-        ([("w1", "w2"), ("w1",)], ["pairs:2: expected a pair"]),
-        ([("w1", "w\0")], ["pairs:1: ", "NUL"]),
-    ],
-)
-def test_what_cannot_be_scored(
-    translator: Translator, pairs: object, words: list[str]
-) -> None:
-    says(refusal(translator.score, pairs), *words)
+def test_a_text_that_is_too_long(translator: Translator) -> None:
+    message = refusal(translator.translate, ["é" * 600_000])
+    says(message, "1,200,000 bytes", "at most 1,048,576")
 
 
-@pytest.mark.parametrize(
-    ("path", "settings", "words"),
-    [
-        (".", {}, ["is a folder", "name the model file in it"]),
-        ("none", {}, ["no such file"]),
-        ([], {}, ["expected a model file", "empty list"]),
-        ("none", {"device": "gpu"}, ["'auto', 'cpu' or 'cuda'", "'gpu'"]),
-        ("none", {"pretokenized": "no"}, ["pretokenized: ", "boolean"]),
-    ],
-)
-def test_what_cannot_be_loaded(
-    path: Any, settings: dict[str, Any], words: list[str]
-) -> None:
-    says(refusal(Translator.load, path, **settings), *words)
+PAIRS = r"""
+w1 => pairs: expected a list of pairs
+[[w1, w2], [w1]] => pairs:2: expected a pair
+[[w1, "w\\0"]] => pairs:1: ... NUL
+"""
+
+
+@pytest.mark.parametrize(("pairs", "words"), rows(PAIRS))
+def test_what_cannot_be_scored(translator: Translator, pairs: str, words: str) -> None:
+    message = refusal(translator.score, yaml.safe_load(pairs))
+    says(message, *words.split(" ... "))
+
+
+MODELS = """
+. => {} => is a folder ... name the model file in it
+none => {} => no such file
+[] => {} => expected a model file ... empty list
+none => {device: gpu} => 'auto', 'cpu' or 'cuda' ... 'gpu'
+none => {pretokenized: "no"} => pretokenized: ... boolean
+"""
+
+
+@pytest.mark.parametrize(("path", "settings", "words"), rows(MODELS))
+def test_what_cannot_be_loaded(path: str, settings: str, words: str) -> None:
+    stated = yaml.safe_load(settings)
+    message = refusal(Translator.load, yaml.safe_load(path), **stated)
+    says(message, *words.split(" ... "))
 
 
 def test_a_pickle_of_other_files_is_refused(model: Path, tmp_path: Path) -> None:
@@ -107,25 +106,14 @@ def test_what_a_model_has_not(recurrent: Path, sharp: Path) -> None:
 def test_a_model_that_was_replaced_is_not_taken_for_the_one_in_memory(
     model: Path, sharp: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    read: list[Path] = []
-
-    def noted(path: Path) -> object:
-        read.append(path)
-        return load_weights(path)
-
-    monkeypatch.setattr("convs2s.decoding.inspection.load_weights", noted)
     monkeypatch.chdir(tmp_path)
     copy = Path(shutil.copy(sharp, "model.safetensors"))
     own = Translator.load(copy, device="cpu")
     moved = Translator.load(copy, device="cpu")
     monkeypatch.chdir("/")
-    for beam in (1, 2):
-        moved.translate(ONE, attention=True, beam=beam)
-    assert read == [tmp_path / copy]  # once
+    moved.translate(ONE, attention=True)  # finds the file where it was loaded
     shutil.copy(model, tmp_path / copy)
-    for late in (
-        lambda: own.score([("w1", "w1")]),
-        lambda: own.translate(ONE, attention=True),
-    ):
-        with pytest.raises(convs2s.UserError, match=r"was changed since it was loaded"):
-            late()
+    says(refusal(own.score, [("w1", "w1")]), "was changed since it was loaded")
+    says(refusal(own.translate, ONE, attention=True), "was changed since it was loaded")
+    monkeypatch.setattr("convs2s.decoding.inspection.load_weights", None)
+    moved.translate(ONE, attention=True)  # has read it

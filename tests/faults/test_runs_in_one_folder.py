@@ -5,7 +5,6 @@ import fcntl
 import os
 import subprocess
 import sys
-import threading
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -20,15 +19,15 @@ from convs2s.config.task import Task
 from convs2s.files.locks import try_lock
 from convs2s.pipeline import run
 from convs2s.pipeline.living import FOLDER, JOBS_LOCK, RUN, living_job
-from convs2s.pipeline.run import begin_run, hold_results, task_warnings
+from convs2s.pipeline.run import begin_run, hold_results
+from convs2s.text.languages import preparation_warning
 from tests.support.jobs import job_command
 from tests.support.limits import without_locks
 from tests.support.processes import wait_for
-from tests.support.refusals import refusal, says
+from tests.support.refusals import refusal, rows, says
 from tests.support.user_task import TASK
 
 Commands = list[tuple[object, ...]]
-Clones = Callable[[str], Path]
 
 pytestmark = pytest.mark.usefixtures("in_folder")
 
@@ -64,66 +63,57 @@ def test_a_second_run_is_refused_with_the_name_of_the_first(
 
 
 @pytest.fixture
-def clones(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Clones:
-    """Enter a clone by its name; all have the same results by a link, apart from `other`."""
+def clones(tmp_path: Path) -> list[Path]:
+    """Two clones that have the same results by a link."""
     (tmp_path / "shared").mkdir()
     (tmp_path / "shared").chmod(0o775)
-
-    def enter(name: str) -> Path:
-        folder = tmp_path / name
-        folder.mkdir(exist_ok=True)
-        monkeypatch.chdir(folder)
-        if name != "other" and not Path("results").exists():
-            Path("results").symlink_to("../shared")
-        return folder
-
-    return enter
+    folders = [tmp_path / "first", tmp_path / "second"]
+    for folder in folders:
+        folder.mkdir()
+        (folder / "results").symlink_to("../shared")
+    return folders
 
 
 def test_a_run_on_the_same_results_is_refused_with_the_name_of_the_first(
-    clones: Clones, tmp_path: Path
+    clones: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    first = clones("first")
+    first, second = clones
+    monkeypatch.chdir(first)
     hold_results(Path("results"))
-    clones("second")
+    monkeypatch.chdir(second)
     me = f"process {os.getpid()} on {os.uname().nodename}, since "
     message = refusal(hold_results, Path("results"))
     says(message, f"{tmp_path}/shared: another snakemake makes these results ({me}")
     says(message, f", in {first}): wait until it ends, or end it (Ctrl-C, or kill")
-    clones("other")
-    hold_results(Path("results"))  # its own
-    run._held[0].close()  # as the process ends
-    clones("second")
-    hold_results(Path("results"))
     hold_results(Path("results/scales/demo"))  # of another scale
+    run._held[0].close()  # as the process ends
+    hold_results(Path("results"))
     lock = tmp_path / "shared/.run.lock"
-    assert f"in {tmp_path}/second\n" in lock.read_text()
+    assert f"in {second}\n" in lock.read_text()
     assert lock.stat().st_mode & 0o777 == 0o664  # whoever may write the folder
 
 
-@pytest.mark.parametrize(
-    ("call", "number"),
-    [
-        ("pathlib.Path.open", errno.EROFS),
-        ("pathlib.Path.open", errno.EACCES),
-        ("fcntl.flock", errno.ENOLCK),
-    ],
-)
 def test_results_that_cannot_be_locked_are_left_so(
-    clones: Clones, monkeypatch: pytest.MonkeyPatch, call: str, number: int
+    clones: list[Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As somebody else's, of which a run only reads, or those on a disk without locks."""
 
-    def fail(*_: object) -> None:
-        raise OSError(number, os.strerror(number))
+    def fail_with(number: int) -> Callable[..., None]:
+        def fail(*_: object) -> None:
+            raise OSError(number, os.strerror(number))
 
-    monkeypatch.setattr(call, fail)
-    for name in ("first", "second"):
-        clones(name)
-        hold_results(Path("results"))
-    number = errno.EIO
+        return fail
+
+    for call, number in (
+        ("fcntl.flock", errno.ENOLCK),
+        ("pathlib.Path.open", errno.EROFS),
+    ):
+        monkeypatch.setattr(call, fail_with(number))
+        for clone in clones:
+            hold_results(clone / "results")
+    monkeypatch.setattr("pathlib.Path.open", fail_with(errno.EIO))
     with pytest.raises(OSError, match="Input/output error"):
-        hold_results(Path("results"))
+        hold_results(clones[0] / "results")
 
 
 def test_jobs_of_an_earlier_run_are_waited_for(
@@ -135,15 +125,10 @@ def test_jobs_of_an_earlier_run_are_waited_for(
     FOLDER.mkdir(parents=True)
     log = tmp_path / "a.log"
     of_run = os.environ | {RUN: "@here:1:2"}
-    command = job_command(log, "sys.stdin.read()")
-    with subprocess.Popen(command, stdin=subprocess.PIPE, env=of_run) as job:
+    with subprocess.Popen(job_command(log, "time.sleep(2)"), env=of_run):
         wait_for(lambda: log.exists() and "at work" in log.read_text())
-        assert job.stdin is not None
-        ends = threading.Timer(0.8, job.stdin.close)
-        ends.start()
         begin_run(settings)
         assert "done in" in log.read_text()
-        ends.join()
     waits, ended = capfd.readouterr().err.splitlines()
     assert waits.startswith(f"{WAITS}jobs that run ")
     assert ended == "all have ended: the same command starts again"
@@ -151,38 +136,39 @@ def test_jobs_of_an_earlier_run_are_waited_for(
 
 
 @pytest.fixture
-def squeue(tmp_path: Path) -> Path:
-    """A program in Slurm's place, in a folder where a run on Slurm has been."""
-    Path(".snakemake/slurm_logs").mkdir(parents=True)
+def squeue(tmp_path: Path) -> Callable[[str], None]:
+    """Writes a program in Slurm's place, which runs a command when it is asked first."""
+    Path(".snakemake/slurm_logs").mkdir(parents=True)  # as of a run on Slurm
     program = tmp_path / "bin/squeue"
     program.parent.mkdir()
-    program.touch(0o755)
-    return program
+
+    def write(command: str) -> None:
+        asked = tmp_path / "asked"
+        program.write_text(
+            f"#!/bin/sh\n[ -e {asked} ] && exit\n: > {asked}\n{command}\n"
+        )
+        program.chmod(0o755)
+
+    return write
 
 
-def answer_once(squeue: Path, *jobs: str) -> None:
-    queue = squeue.with_name("queue")
-    queue.write_text("".join(f"{job}\n" for job in jobs))
-    read = f'while read -r line; do echo "$line"; done < {queue}'
-    squeue.write_text(f"#!/bin/sh\n{read}\n: > {queue}\n")
+QUEUE = """
+12|PENDING|HERE|rule_train_model_wildcards_demo
+13|RUNNING|HERE|group_text
+14|RUNNING|HERE/elsewhere|rule_train_model
+15|RUNNING|HERE|of the user
+16|RUNNING|HERE|rule_of_this_process
+"""
 
 
 def test_jobs_that_wait_in_slurm_are_waited_for(
     settings: Settings,
-    tmp_path: Path,
-    squeue: Path,
+    squeue: Callable[[str], None],
     monkeypatch: pytest.MonkeyPatch,
     restarts: Commands,
     capfd: pytest.CaptureFixture[str],
 ) -> None:
-    answer_once(
-        squeue,
-        f"12|PENDING|{tmp_path}|rule_train_model_wildcards_demo",
-        f"13|RUNNING|{tmp_path}|group_text",
-        f"14|RUNNING|{tmp_path}/elsewhere|rule_train_model",
-        f"15|RUNNING|{tmp_path}|somebody's own",
-        f"16|RUNNING|{tmp_path}|rule_of_this_process",
-    )
+    squeue(f"echo '{QUEUE.strip().replace('HERE', str(Path.cwd()))}'")
     monkeypatch.setenv("SLURM_JOB_ID", "16")
     starting: list[bool] = []
 
@@ -201,78 +187,60 @@ def test_jobs_that_wait_in_slurm_are_waited_for(
     assert len(restarts) == 1
 
 
-def test_a_slurm_that_does_not_answer_is_waited_for_after_a_run_on_it(
+def test_a_slurm_that_does_not_answer_is_waited_for(
     settings: Settings,
-    squeue: Path,
+    squeue: Callable[[str], None],
     restarts: Commands,
     capfd: pytest.CaptureFixture[str],
 ) -> None:
-    answered = squeue.with_name("answered")
-    squeue.write_text(
-        f"#!/bin/sh\n[ -e {answered} ] || {{ : > {answered}; exit 1; }}\n"
-    )
-    logs = Path(".snakemake/slurm_logs")
-    logs.rmdir()
-    begin_run(settings)  # there was no run on Slurm in this folder: nobody asks
-    assert not answered.exists()
-    run._held.pop().close()  # as the process ends
-    logs.mkdir()
+    squeue("exit 1")
     begin_run(settings)
     assert f"{WAITS}jobs of Slurm, which does not" in capfd.readouterr().err
     assert len(restarts) == 1
 
 
-def test_a_job_of_a_run_shows_that_it_lives(monkeypatch: pytest.MonkeyPatch) -> None:
-    FOLDER.mkdir(parents=True)
-    with living_job():
-        assert not JOBS_LOCK.exists()  # as of no run
-    monkeypatch.setenv(RUN, "@here:1:2")
-    with living_job(), living_job(), JOBS_LOCK.open("a+") as lock:
-        assert not try_lock(lock)
-    with JOBS_LOCK.open("a+") as lock:
-        assert try_lock(lock)
+def test_where_no_run_on_slurm_has_been_slurm_is_not_asked(
+    settings: Settings, squeue: Callable[[str], None], restarts: Commands
+) -> None:
+    squeue("exit 1")
+    Path(".snakemake/slurm_logs").rmdir()
+    begin_run(settings)
+    assert restarts == []
 
 
-@pytest.mark.parametrize("waiting", [0, 1])
 def test_without_locks_of_the_file_system_slurm_alone_is_asked(
     settings: Settings,
-    tmp_path: Path,
-    squeue: Path,
+    squeue: Callable[[str], None],
     monkeypatch: pytest.MonkeyPatch,
     restarts: Commands,
-    waiting: int,
 ) -> None:
-    answer_once(squeue, *[f"12|RUNNING|{tmp_path}|rule_train_model"] * waiting)
     monkeypatch.setattr(fcntl, "flock", without_locks)
     begin_run(settings)
+    assert restarts == []
+    squeue(f"echo '12|RUNNING|{Path.cwd()}|rule_train_model'")
+    begin_run(settings)
     with living_job():
-        assert RUN in os.environ
-    assert len(restarts) == waiting
+        assert len(restarts) == 1
 
 
-def test_the_locks_are_those_that_nfs_grants_and_other_failures_are_errors(
+def test_the_locks_are_those_that_nfs_grants(
     settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As nfs4_proc_lock of Linux: a shared lock is a reader's, an exclusive one a writer's."""
     asked = []
 
     def flock(file: IO[str], operation: int) -> None:
-        asked.append(operation)
+        asked.append(operation & ~fcntl.LOCK_NB)
         has = file.readable() if operation & fcntl.LOCK_SH else file.writable()
         if not has:
             raise OSError(errno.EBADF, os.strerror(errno.EBADF))
 
     monkeypatch.setattr(fcntl, "flock", flock)
+    with living_job():
+        assert asked == []  # as of no run
     begin_run(settings)
     with living_job():
-        assert len(asked) == 3
-
-    def fail(*_: object) -> None:
-        raise OSError(errno.EIO, os.strerror(errno.EIO))
-
-    monkeypatch.setattr(fcntl, "flock", fail)
-    with pytest.raises(OSError, match="Input/output error"):
-        begin_run(settings)
+        assert asked == [fcntl.LOCK_EX, fcntl.LOCK_EX, fcntl.LOCK_SH]
 
 
 def test_a_mirror_that_is_missing_is_named(settings: Settings, tmp_path: Path) -> None:
@@ -283,50 +251,38 @@ def test_a_mirror_that_is_missing_is_named(settings: Settings, tmp_path: Path) -
     says(message, "mirrors: ", missing, "no such folder", "mount it")
 
 
-OF_INDIA = ["as", "bn", "gu", "hi", "kn", "ml", "mni", "mr", "or", "pa", "ta", "te"]
-WITH_ABBREVIATIONS = sorted(
-    {*NonbreakingPrefixes().available_langs.values()} - {"zh", "yue", *OF_INDIA}
-)
+WARNINGS = """
+zh => moses_train => 'zh' has no blanks between words
+yue => moses_train => 'yue' has no blanks between words
+rom => moses_train => 'rom' has no list of ... use that code
+tr_title => moses_train => 'tr_title' has no list of abbreviations
+ko => moses_train => no list of abbreviations ... spaces between words stay
+te => wmt16 => 'te': words are not cut at the signs
+"""
 
 
-def own_task(language: str, preparation: str = "moses_train") -> Task:
-    stated = yaml.safe_load(TASK)
-    stated["languages"]["target"] = language
-    stated["preparation"] = {"train": preparation, "test": preparation}
-    return Task.model_validate(stated).named("mine")
-
-
-@pytest.mark.parametrize(
-    ("code", "preparation", "words"),
-    [
-        ("zh", "moses_train", ["'zh' has no blanks between words"]),
-        ("yue", "moses_train", ["'yue' has no blanks between words"]),
-        ("zh", "none", []),
-        ("zh", "analyzer", []),  # an extension
-        ("rom", "moses_train", ["'rom' has no list of", "use that code"]),
-        ("tr", "moses_train", ["'tr' has no list of abbreviations"]),
-        ("tr_title", "moses_train", ["'tr_title' has no list of abbreviations"]),
-        ("tr", "analyzer", []),
-        (
-            "ko",
-            "moses_train",
-            ["no list of abbreviations", "spaces between words stay"],
-        ),
-        *[(code, "wmt16", ["not cut at the signs"]) for code in OF_INDIA],
-        *[(code, "moses_train", []) for code in WITH_ABBREVIATIONS],
-    ],
-)
+@pytest.mark.parametrize(("code", "preparation", "words"), rows(WARNINGS))
 def test_text_that_the_preparation_does_not_suit_is_told_of(
     settings: Settings,
     capsys: pytest.CaptureFixture[str],
     code: str,
     preparation: str,
-    words: list[str],
+    words: str,
 ) -> None:
-    mine = own_task(code, preparation)
-    warnings = task_warnings([*settings.tasks.values(), mine])
-    assert len(warnings) == bool(words)
-    says("".join(warnings), *words)
-    begin_run(replace(settings, tasks={"mine": mine}))
-    told = "".join(f"warning: {line}\n" for line in warnings)
-    assert capsys.readouterr().err == told
+    stated = yaml.safe_load(TASK.replace("target: fr", f"target: {code}"))
+    stated["preparation"] = {"train": preparation, "test": preparation}
+    mine = Task.model_validate(stated).named("mine")
+    begin_run(replace(settings, tasks={**settings.tasks, "mine": mine}))
+    (line,) = capsys.readouterr().err.splitlines()
+    says(line, "warning: mine: ", *words.split(" ... "))
+
+
+def test_of_what_an_extension_prepares_or_moses_has_a_list_for_nothing_is_said() -> (
+    None
+):
+    for code, preparation in (("zh", "none"), ("zh", "analyzer"), ("tr", "analyzer")):
+        assert preparation_warning(code, preparation) is None
+    of_india = {"as", "bn", "gu", "hi", "kn", "ml", "mni", "mr", "or", "pa", "ta", "te"}
+    for code in {*NonbreakingPrefixes().available_langs.values()} - {"zh", "yue"}:
+        warning = preparation_warning(code, "moses_train")
+        assert (warning is not None) == (code in of_india)

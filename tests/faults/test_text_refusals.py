@@ -6,41 +6,42 @@ from pathlib import Path
 
 import pytest
 
-from convs2s.config.decoding import DecodingSettings
 from convs2s.config.extensions import export_extensions
-from convs2s.decoding.translate import LineTranslator
 from convs2s.files.text import write_lines
-from convs2s.model_file import load_model, save_model
 from convs2s.scoring.rouge_stem import read_exceptions
 from convs2s.text.align import align_words
 from convs2s.text.bpe import Bpe, Glossaries, learn_codes
-from convs2s.text.dictionary import build_dictionary, read_dictionary
+from convs2s.text.dictionary import build_dictionary, read_candidates, read_dictionary
 from convs2s.text.fast_align import AlignmentState
 from convs2s.text.preparation import Preparation
 from convs2s.text.truecase import read_truecaser
 from tests.support.damage import flipped
-from tests.support.refusals import refusal, says
+from tests.support.refusals import refusal, rows, says
 
 CODES = learn_codes([("low", 5), ("lower", 2), ("newest", 6), ("widest", 3)], 10)
-DICTIONARY = "source\ttarget\tcount\tsource_count\n"
+
+TABLES = r"""
+dictionary => a\tb\t1\t1\n => :1: ... columns
+dictionary => source\ttarget\tcount\tsource_count\na\tb\n => :2: ... columns
+truecaser => type\tcount\nthe\t2\n => :1: ... 'word', 'count'
+truecaser => word\tcount\nthe\t2\nthe 3\n => :3: ... 'word', 'count'
+exceptions => mice\tmouse\nwent go\n => :2: ... a tab and its base
+candidates => the\tdie der\n => :1: expected the columns
+"""
+READERS: dict[str, Callable[[Path], object]] = {
+    "dictionary": read_dictionary,
+    "truecaser": read_truecaser,
+    "exceptions": read_exceptions,
+    "candidates": lambda path: list(read_candidates(path)),
+}
 
 
-@pytest.mark.parametrize(
-    ("reader", "content", "words"),
-    [
-        (read_dictionary, "a\tb\t1\t1\n", [":1: ", "columns"]),
-        (read_dictionary, f"{DICTIONARY}a\tb\n", [":2: ", "columns"]),
-        (read_truecaser, "type\tcount\nthe\t2\n", [":1: ", "'word', 'count'"]),
-        (read_truecaser, "word\tcount\nthe\t2\nthe 3\n", [":3: ", "'word', 'count'"]),
-        (read_exceptions, "mice\tmouse\nwent go\n", [":2: ", "a tab and its base"]),
-    ],
-)
-def test_tables(
-    tmp_path: Path, reader: Callable[[Path], object], content: str, words: list[str]
-) -> None:
+@pytest.mark.parametrize(("table", "content", "words"), rows(TABLES))
+def test_tables(tmp_path: Path, table: str, content: str, words: str) -> None:
     path = tmp_path / "other.tsv"
-    path.write_text(content)
-    says(refusal(reader, path), f"{path}{words[0]}", *words[1:])
+    path.write_text(content + "\n")
+    line, *others = words.split(" ... ")
+    says(refusal(READERS[table], path), f"{path}{line}", *others)
 
 
 @pytest.mark.parametrize(
@@ -83,13 +84,17 @@ def test_a_glossary_that_takes_all_memory_is_never_compiled(
     ("links", "line"),
     [(["0-0"], 2), (["0-0", "1-0"], 2), (["0-1"], 1), (["0-0"] * 3, 3)],
 )
-def test_links_of_another_text(tmp_path: Path, links: list[str], line: int) -> None:
-    paths = {name: tmp_path / name for name in ("source", "target", "links")}
-    write_lines(paths["source"], ["a", "a"])
-    write_lines(paths["target"], ["b", "b"])
-    write_lines(paths["links"], links)
-    tables = {"dictionary": tmp_path / "d", "candidates": tmp_path / "c"}
-    message = refusal(build_dictionary, **paths, **tables)
+def test_links_of_another_text(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, links: list[str], line: int
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_lines("text", ["a", "a"])
+    write_lines("links", links)
+    text = Path("text")
+    tables = {"dictionary": Path("d"), "candidates": Path("c")}
+    message = refusal(
+        build_dictionary, source=text, target=text, links=Path("links"), **tables
+    )
     says(message, f"links:{line}: ", "not those of this text", "align the corpus again")
 
 
@@ -106,77 +111,44 @@ def test_an_aligner_that_is_not_installed(
 
 
 def test_no_damaged_state_of_an_alignment_is_ever_read(tmp_path: Path) -> None:
-    probability = [0.0, 0.25, 0.5]
     state = AlignmentState(tmp_path / "state", [b"one", b"two"])
-    state.keep(iterations=3, probability=probability)
+    state.keep(iterations=3, probability=[0.0, 0.25, 0.5])
     (path,) = (tmp_path / "state").iterdir()
     whole = path.read_bytes()
     damaged = [flipped(whole, 8 * place + place % 8) for place in range(len(whole))]
     refused = 0
-    for content in [*damaged, *(whole[:size] for size in (0, 1, 100, 400)), whole]:
+    for content in (*damaged, *(whole[:size] for size in (0, 1, 100, 400)), whole):
         path.write_bytes(content)
         kept = state.kept()
         refused += not kept
         assert not kept or kept["iterations"] == 3
-        assert not kept or kept["probability"].tolist() == probability
+        assert not kept or kept["probability"].tolist() == [0.0, 0.25, 0.5]
     assert kept
     assert refused > len(whole) // 2, "most of it counts"
-    for parts in ([b"one", b"tw"], [b"two", b"one"], [b"onetwo"], []):
+    for parts in ([b"one", b"tw"], [b"two", b"one"], [b"onetwo"]):
         assert AlignmentState(tmp_path / "state", parts).kept() == {}
 
 
-@pytest.mark.parametrize(
-    ("made", "words"),
-    [
-        ("'a\\n'", ["preparation own.", "a line of text"]),
-        ("None", ["preparation own.", "a line of text"]),
-        ("1 / 0", ["own.py:4: ", "ZeroDivisionError: division by zero"]),
-    ],
-)
-def test_a_preparation_of_the_users_own(
-    tmp_path: Path, made: str, words: list[str]
-) -> None:
-    (tmp_path / "own.py").write_text(
-        f"""
+OWN = """
 class Own:
     def __init__(self, language): pass
     def prepare(self, line): return {made}
     restore = prepare
 PREPARATIONS = {{"own": Own, "nothing": lambda language: None}}
 """
-    )
+MADE = r"""
+'a\\n' => preparation own. ... a line of text
+None => preparation own. ... a line of text
+1 / 0 => own.py:4: ... ZeroDivisionError: division by zero
+"""
+
+
+@pytest.mark.parametrize(("made", "words"), rows(MADE))
+def test_a_preparation_of_the_users_own(tmp_path: Path, made: str, words: str) -> None:
+    (tmp_path / "own.py").write_text(OWN.format(made=made))
     export_extensions(["own.py"], tmp_path)
     own = Preparation("own", "en")
     for step in (own.prepare, own.restore):
-        says(refusal(step, "a"), *words)
+        says(refusal(step, "a"), *words.split(" ... "))
     message = refusal(Preparation, "nothing", "en")
     says(message, "preparation nothing: AttributeError: 'NoneType' object")
-
-
-@pytest.mark.parametrize("lines", [(3, 2), (2, 3)])
-def test_sides_of_different_length_leave_nothing_behind(
-    tmp_path: Path, lines: tuple[int, int]
-) -> None:
-    source = tmp_path / "in.en"
-    target = tmp_path / "in.fr"
-    write_lines(source, ["a b"] * lines[0])
-    write_lines(target, ["c d"] * lines[1])
-    links = tmp_path / "links"
-    message = refusal(
-        align_words, source=source, target=target, links=links, pairs=None
-    )
-    says(message, f"in.en has {lines[0]} lines", f"in.fr has {lines[1]}")
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["in.en", "in.fr"]
-
-
-@pytest.mark.parametrize("key", ["truecasers", "dictionary"])
-def test_models_of_an_ensemble_that_read_and_write_otherwise(
-    model: Path, tmp_path: Path, key: str
-) -> None:
-    loaded, description = load_model(model)
-    values = {"truecasers": {"en": ["w1"]}, "dictionary": {"w1": "w"}}
-    other = description.model_copy(update={key: values[key]})
-    path = tmp_path / "other.safetensors"
-    save_model(path, loaded.state_dict(), other)
-    message = refusal(LineTranslator, [model, path], DecodingSettings(), "cpu")
-    says(message, f"their {key} differ")

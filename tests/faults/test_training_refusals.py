@@ -1,7 +1,6 @@
 """What a training refuses: models that it cannot start from, data, kernels, folders and workers."""
 
 import fcntl
-import random
 import resource
 import shutil
 from collections.abc import Callable
@@ -10,22 +9,19 @@ from typing import Any, NoReturn
 
 import pytest
 import torch
+import yaml
 
 from convs2s.config.load import load
 from convs2s.data.store import TokenStore
-from convs2s.errors import UnfinishedError, UserError
+from convs2s.errors import UnfinishedError
 from convs2s.model_file import load_model, save_model
 from convs2s.models.kernels import matmul
-from convs2s.text.dictionary import read_candidates
-from convs2s.training.launch import MEETING, launch
+from convs2s.training.launch import launch
 from convs2s.training.run import train
 from convs2s.training.state_folder import StateFolder
 from tests.support import tiny
 from tests.support.limits import files_of_at_most, without_locks
-from tests.support.refusals import refusal, says
-
-SELECTION = {"vocabulary_selection": {"frequent": 1, "candidates": 2}}
-DIVERGING = {"learning_rate": 1e30, "clip": 1e30, "start": None}
+from tests.support.refusals import refusal, rows, says
 
 
 @pytest.fixture
@@ -45,91 +41,96 @@ def begun(start: Path, mode: str = "initialise") -> dict[str, Any]:
     return {"start": {"from": str(start), "as": mode}, "maximum_epochs": 4}
 
 
-@pytest.mark.parametrize(
-    ("part", "changes", "words"),
-    [
-        # The model that a training goes on with is of other settings, or of another task.
-        ("architecture", {"dropout": 0.3}, ["architecture.dropout is 0.1, not 0.3"]),
-        (
-            "architecture",
-            {"output_embedding": 24, "positions": {"maximum": 32}},
-            ["output_embedding is 16, not 24", "positions.maximum is 16, not 32"],
-        ),
-        ("recipe", {"clip": 0.5}, ["training.clip is 0.1, not 0.5", "as: initialise"]),
-        ("recipe", {"maximum_epochs": 2}, ["epoch 2", "raise maximum_epochs"]),
-        ("model", {"languages": {"source": "fr", "target": "en"}}, ["fr to en, "]),
-        ("model", {"preparation": "none"}, ["prepared by none", "moses_test"]),
-        ("model", {"bpe_codes": "w 1\nw 2\n"}, ["2 BPE merges", "vocabulary_of"]),
-        ("model", {"splittable": ["w1"]}, ["vocabulary.threshold", "counts"]),
-        ("model", {"glossaries": ["w1"]}, ["vocabulary.glossaries differ"]),
-        (
-            "model",
-            {"splittable": ["w1"], "source_types": [f"v{each}" for each in range(12)]},
-            ["source vocabulary differs: type 1 is 'v0'", "vocabulary_of"],
-        ),
-        ("model", {"truecasers": {"en": ["A"]}}, ["its truecaser", "differs"]),
-        ("model", {"training": {}}, ["as: initialise"]),
-        # Data and settings.
-        (
-            "plain",
-            {"positions": {"maximum": 8}},
-            ["train.arrow: the source", "9 token"],
-        ),
-        ("plain", SELECTION, ["vocabulary_selection", "candidates"]),
-        ("recipe", DIVERGING, ["diverged in epoch 1 at update", "lower the learning"]),
-        ("job", {"candidates": Path(__file__)}, ["has no vocabulary_selection"]),
-        ("job", {"products": "onednn"}, ["onednn", "only blas", "auto"]),
-        ("job", {"states": "nosuch://a"}, ["states: nosuch://a: cannot be read"]),
-    ],
-)
-def test_a_start_or_settings_that_do_not_fit(
-    task: Path,
-    start: Path,
-    output: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    part: str,
-    changes: dict[str, Any],
-    words: list[str],
+SETTINGS = """
+network => {dropout: 0.3} => architecture.dropout is 0.1, not 0.3
+network => {output_embedding: 24} => output_embedding is 16, not 24
+recipe => {clip: 0.5} => training.clip is 0.1, not 0.5 ... as: initialise
+recipe => {maximum_epochs: 2} => epoch 2 ... raise maximum_epochs
+recipe => {learning_rate: 1.0e+30, clip: 1.0e+30, start: null} => diverged in epoch 1 ... lower the
+new network => {positions: {maximum: 8}} => train.arrow: the source ... 9 token
+new network => {vocabulary_selection: {frequent: 1, candidates: 2}} => selection ... candidates
+"""
+
+
+@pytest.mark.parametrize(("part", "changes", "words"), rows(SETTINGS))
+def test_settings_that_do_not_fit_the_start_or_the_data(
+    task: Path, start: Path, output: Path, part: str, changes: str, words: str
 ) -> None:
-    monkeypatch.setattr(matmul, "kernels", lambda: ["blas"])
-    network, description = load_model(start)
-    changed = output.parent / "changed.safetensors"
-    changed.parent.mkdir()
-    its = changes if part == "model" else {}
-    described = description.model_copy(update=its)
-    save_model(changed, network.state_dict(), described)
-    recipe = begun(changed, "continue") if part in ("architecture", "model") else {}
+    stated = yaml.safe_load(changes)
+    recipe = {} if part == "new network" else begun(start, "continue")
     if part == "recipe":
-        recipe = {**begun(changed, "continue"), **changes}
-    architecture = changes if part in ("architecture", "plain") else {}
-    settings = tiny.settings(architecture, **recipe)
-    one = tiny.job(task, output, settings, **(changes if part == "job" else {}))
-    says(refusal(train, one), *words)
+        settings = tiny.settings(**recipe | stated)
+    else:
+        settings = tiny.settings(stated, **recipe)
+    says(refusal(train, tiny.job(task, output, settings)), *words.split(" ... "))
+
+
+MODELS = r"""
+{languages: {source: fr, target: en}} => fr to en,
+{preparation: none} => prepared by none ... moses_test
+{bpe_codes: "w 1\\nw 2\\n"} => 2 BPE merges ... vocabulary_of
+{splittable: [w1]} => vocabulary.threshold ... counts
+{glossaries: [w1]} => vocabulary.glossaries differ
+{truecasers: {en: [A]}} => its truecaser ... differs
+{training: {}} => as: initialise
+"""
+
+
+def changed(start: Path, output: Path, **changes: Any) -> Path:
+    """Write the model with another description."""
+    network, description = load_model(start)
+    path = output.with_name("changed.safetensors")
+    path.parent.mkdir()
+    save_model(path, network.state_dict(), description.model_copy(update=changes))
+    return path
+
+
+@pytest.mark.parametrize(("changes", "words"), rows(MODELS))
+def test_a_start_of_another_task(
+    task: Path, start: Path, output: Path, changes: str, words: str
+) -> None:
+    model = changed(start, output, **yaml.safe_load(changes))
+    settings = tiny.settings(**begun(model, "continue"))
+    says(refusal(train, tiny.job(task, output, settings)), *words.split(" ... "))
+
+
+def test_a_start_whose_vocabulary_has_another_order(
+    task: Path, start: Path, output: Path
+) -> None:
+    types = load_model(start)[1].source_types
+    model = changed(start, output, source_types=types[::-1])
+    said = refusal(train, tiny.job(task, output, tiny.settings(**begun(model))))
+    says(said, f"vocabulary differs: type 1 is '{types[-1]}'", "vocabulary_of")
 
 
 def test_a_start_of_another_vocabulary_or_other_data(
-    start: Path, output: Path, tmp_path: Path
+    task: Path, start: Path, output: Path, tmp_path: Path
 ) -> None:
-    def prepared(name: str, sources: list[list[str]]) -> Path:
-        return tiny.prepare_pairs(tmp_path / name, sources, held_out=20, mark="x")
-
     def refused(task: Path, recipe: dict[str, Any]) -> str:
         return refusal(train, tiny.job(task, output, tiny.settings(**recipe)))
 
-    said = refused(prepared("a", [["w1"]] * 40), begun(start))
-    says(said, "source vocabulary differs", "12 types", "task 1;", "vocabulary_of")
-    others = [[f"w{number % 12}", f"w{number % 7}"] for number in range(200)]
-    said = refused(prepared("b", others), begun(start))
-    says(said, "source vocabulary differs: type 1 is", "vocabulary_of")
-    generator = random.Random(1)  # tiny.prepare's, so that the vocabulary is the same
-    sources = [
-        generator.choices(tiny.WORDS, k=generator.randint(1, 8)) for _ in range(180)
-    ]
-    backwards = prepared("c", [*sources[159::-1], *sources[160:]])
-    said = refused(backwards, begun(start, "continue"))
-    says(said, "data.dataset/train.arrow is")
-    says(refused(backwards, begun(tmp_path / "none")), "none: no such file")
+    other = tiny.prepare_pairs(tmp_path / "other", [["w1"]] * 40, held_out=20)
+    says(
+        refused(other, begun(start)), "source vocabulary differs", "12 types", "task 1;"
+    )
+    copy = Path(shutil.copytree(task, tmp_path / "copy"))
+    shutil.copy(copy / "dataset/valid.arrow", copy / "dataset/train.arrow")
+    says(refused(copy, begun(start, "continue")), "data.dataset/train.arrow is")
+    says(refused(task, begun(tmp_path / "none")), "none: no such file")
     says(refused(tmp_path, {}), "train.json: no such file", "snakemake")
+
+
+def test_options_that_do_not_fit(
+    task: Path, output: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(matmul, "kernels", lambda: ["blas"])
+    options: tuple[tuple[dict[str, Any], str], ...] = (
+        ({"candidates": Path(__file__)}, "has no vocabulary_selection"),
+        ({"products": "onednn"}, "only blas"),
+        ({"states": "nosuch://a"}, "states: nosuch://a: cannot be read"),
+    )
+    for stated, words in options:
+        says(refusal(train, tiny.job(task, output, **stated)), words)
 
 
 def test_words_cannot_be_selected_where_they_are_split(copy: Path) -> None:
@@ -156,19 +157,6 @@ def test_a_kernel_that_is_not_here(task: Path, output: Path) -> None:
     says(refusal(train, job), str(kernels), "abacus", "remove")
 
 
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
-        ("source\ttargets\nthe\tdie der\nhouse\n", "c.tsv:3: expected the columns"),
-        ("the\tdie der\n", "c.tsv:1: expected the columns"),
-    ],
-)
-def test_a_table_of_candidates(tmp_path: Path, text: str, words: str) -> None:
-    path = tmp_path / "c.tsv"
-    path.write_text(text)
-    says(refusal(list, read_candidates(path)), words)
-
-
 # ---- the folder of states ----
 
 
@@ -191,17 +179,7 @@ def test_where_another_training_writes_or_may(
         says(refusal(train, tiny.job(task, output)), words)
 
 
-def test_a_full_disk_is_said_and_does_not_hide_how_a_training_ended(
-    tmp_path: Path,
-) -> None:
-    folder = StateFolder(tmp_path / "state", {})
-    with (
-        files_of_at_most(0),
-        pytest.raises(UserError, match=f"^{tmp_path}/state: cannot be written: "),
-        folder.locked(),
-    ):
-        pass
-
+def test_a_full_disk_does_not_hide_how_a_training_ended(tmp_path: Path) -> None:
     def end() -> NoReturn:
         resource.setrlimit(resource.RLIMIT_FSIZE, (0, resource.RLIM_INFINITY))
         raise UnfinishedError("saved in epoch 3")
@@ -209,7 +187,7 @@ def test_a_full_disk_is_said_and_does_not_hide_how_a_training_ended(
     with (
         files_of_at_most(2**40),
         pytest.raises(UnfinishedError, match="saved"),
-        folder.locked(),
+        StateFolder(tmp_path / "state", {}).locked(),
     ):
         end()
 
@@ -226,40 +204,31 @@ def test_copies_that_cannot_be_written_end_no_training(
 # ---- workers ----
 
 
-@pytest.mark.parametrize(
-    ("environment", "nodes", "workers", "words"),
-    [
-        ({"CUDA_VISIBLE_DEVICES": "0,1"}, 1, 2, ["DEVICES=0,1: torch can use no GPU"]),
-        (
-            {"RANK": "0", "LOCAL_RANK": "0", "WORLD_SIZE": "8"},
-            1,
-            1,
-            ["8 workers: torch can use no GPU"],
-        ),
-        (
-            {"CUDA_VISIBLE_DEVICES": "0,1", MEETING: "first:29"},
-            2,
-            4,
-            ["4 workers", "only 2 GPUs", "DEVICES=0,1", "set gpus to 2"],
-        ),
-        ({}, 2, 1, ["2 nodes", "not a Slurm job", "set nodes to 1"]),
-        ({"SLURM_JOB_ID": "1"}, 2, 1, ["2 nodes", "srun is missing"]),
-    ],
-)
+WORKERS = """
+{CUDA_VISIBLE_DEVICES: "0,1"} => 1 => 2 => DEVICES=0,1: torch can use no GPU
+{RANK: "0", LOCAL_RANK: "0", WORLD_SIZE: "8"} => 1 => 1 => 8 workers: torch can use no GPU
+{CUDA_VISIBLE_DEVICES: "0,1", CONVS2S_MEETING: "a:29"} => 2 => 4 => 4 workers ... set gpus to 2
+{} => 2 => 1 => 2 nodes ... not a Slurm job ... set nodes to 1
+{SLURM_JOB_ID: "1"} => 2 => 1 => 2 nodes ... srun is missing
+"""
+
+
+@pytest.mark.parametrize(("environment", "nodes", "workers", "words"), rows(WORKERS))
 def test_workers_that_cannot_be_had(
     task: Path,
     output: Path,
     monkeypatch: pytest.MonkeyPatch,
-    environment: dict[str, str],
-    nodes: int,
-    workers: int,
-    words: list[str],
+    environment: str,
+    nodes: str,
+    workers: str,
+    words: str,
 ) -> None:
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     monkeypatch.setattr(shutil, "which", lambda _: None)
     for name in ("SLURM_JOB_ID", "CUDA_VISIBLE_DEVICES"):
         monkeypatch.delenv(name, raising=False)
-    for name, value in environment.items():
+    for name, value in yaml.safe_load(environment).items():
         monkeypatch.setenv(name, value)
     job = tiny.job(task, output, device="auto")
-    says(refusal(launch, job, nodes, workers, ["train", "folder"]), *words)
+    said = refusal(launch, job, int(nodes), int(workers), ["train", "folder"])
+    says(said, *words.split(" ... "))

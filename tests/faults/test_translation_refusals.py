@@ -1,52 +1,49 @@
 """Options, files and models with which nothing is translated or scored, and lines that are cut."""
 
 import fcntl
-import io
 import os
 import signal
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from convs2s.config.decoding import DecodingSettings
-from convs2s.decoding.rescoring import PairScorer, score_groups, score_pairs
-from convs2s.decoding.streams import ArrivingBytes, ChunkTranslator, arriving
+from convs2s.decoding.rescoring import PairScorer, score_pairs
+from convs2s.decoding.streams import ChunkTranslator
 from convs2s.decoding.translate import LineTranslator
 from convs2s.decoding.words import Form, cut_overlong, most_tokens
-from convs2s.files.text import text_lines, write_lines
+from convs2s.files.text import write_lines
 from convs2s.model_file import load_model, save_model
 from convs2s.models.ensemble import Ensemble
-from convs2s.scoring.n_best import read_n_best
 from tests.conftest import Terminal
 from tests.support.limits import without_locks
 from tests.support.networks import lstm
-from tests.support.refusals import refusal, says
+from tests.support.refusals import refusal, rows, says
 
 # ---- options ----
 
 
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        (("--output", "out"), ["--output", "--workers", "a file to translate"]),
-        (("--workers", 2), ["--output", "--workers", "a file to translate"]),
-        (("--n-best", 6), ["--n-best 6", "a beam of 5"]),
-        (("--input", "nowhere"), ["nowhere: no such file"]),
-        (("--input", "nowhere", "--output", "-"), ["-: leave --input and --output"]),
-        (("--split-sentences", "--pretokenized"), ["--pretokenized", "--json"]),
-        (("--split-sentences", "--n-best", 2), ["--n-best", "needs --json"]),
-    ],
-)
+OPTIONS = """
+--output out => --output ... --workers ... a file to translate
+--workers 2 => --output ... --workers ... a file to translate
+--n-best 6 => --n-best 6 ... a beam of 5
+--input nowhere => nowhere: no such file
+--input nowhere --output - => -: leave --input and --output
+--split-sentences --pretokenized => --pretokenized ... --json
+--split-sentences --n-best 2 => --n-best ... needs --json
+"""
+
+
+@pytest.mark.parametrize(("options", "words"), rows(OPTIONS))
 def test_options_that_do_not_go_together(
-    run: Terminal, model: Path, arguments: tuple[object, ...], words: list[str]
+    run: Terminal, model: Path, options: str, words: str
 ) -> None:
     with pytest.raises(SystemExit) as ended:
-        run("translate", model, *arguments, text=b"w1\n")
-    says(str(ended.value), *words)
+        run("translate", model, *options.split(), text=b"w1\n")
+    says(str(ended.value), *words.split(" ... "))
 
 
 # ---- files ----
@@ -68,14 +65,14 @@ def refused(run: Terminal, model: Path, tmp_path: Path) -> Refuse:
     return refuse
 
 
-@pytest.mark.parametrize("name", ["out", "out.part", "out.part.json"])
-def test_no_input_is_overwritten(refused: Refuse, tmp_path: Path, name: str) -> None:
-    write_lines(tmp_path / name, ["w1"])
-    says(refused(source=name), f"{name}: is an input as well")
-    assert (tmp_path / name).read_text() == "w1\n"
-
-
-def test_no_model_is_overwritten(refused: Refuse, model: Path) -> None:
+def test_neither_an_input_nor_a_model_is_overwritten(
+    refused: Refuse, model: Path, tmp_path: Path
+) -> None:
+    for name in ("out", "out.part", "out.part.json"):
+        write_lines(tmp_path / name, ["w1"])
+        says(refused(source=name), f"{name}: is an input as well")
+        assert (tmp_path / name).read_text() == "w1\n"
+        (tmp_path / name).unlink()
     content = model.read_bytes()
     says(refused(output=str(model)), f"{model}: is an input", "name another output")
     assert model.read_bytes() == content
@@ -89,25 +86,10 @@ def test_a_file_of_another_program_is_not_overwritten(
     assert (tmp_path / "out.part").read_text() == "half a download\n"
 
 
-HOLDER = """
-import fcntl, sys
-part = open(sys.argv[1], "ab")
-fcntl.flock(part, fcntl.LOCK_EX)
-print(flush=True)
-sys.stdin.read()
-"""
-
-
 def test_two_processes_do_not_write_one_output(refused: Refuse, tmp_path: Path) -> None:
-    with subprocess.Popen(
-        [sys.executable, "-c", HOLDER, str(tmp_path / "out.part")],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-    ) as process:
-        assert process.stdout is not None
-        process.stdout.readline()
+    with (tmp_path / "out.part").open("ab") as part:
+        fcntl.flock(part, fcntl.LOCK_EX)
         says(refused(), "out.part: another process is writing it")
-        process.communicate()
 
 
 def test_an_output_that_cannot_be_locked_is_no_other_process(
@@ -142,36 +124,27 @@ def test_a_killed_worker_is_an_error_with_advice(
     says(refused("--workers", 2), "a worker was killed", "fewer --workers")
 
 
-# ---- streams ----
-
-
-def test_of_a_line_without_end_no_more_is_read_than_refuses_it() -> None:
-    given = io.BytesIO(b"one\n" + bytes(4 << 20))
-    stream = ArrivingBytes(io.BufferedReader(given))
-    found = arriving(text_lines(stream.readline, "pipe"), stream.must_wait, 3)
-    says(refusal(list, found), "pipe:2: a line of more than 1048576 bytes")
-    assert given.tell() < 2 << 20
-
-
 # ---- models ----
 
 
-@pytest.mark.parametrize(
-    ("changes", "words"),
-    [
-        ({"languages": {"source": "en", "target": "de"}}, ["ensemble", "languages"]),
-        ({"target_types": ["a"]}, ["its vocabularies", "do not match its weights"]),
-    ],
-)
+MODELS = """
+{languages: {source: en, target: de}} => ensemble ... languages
+{target_types: [a]} => its vocabularies ... do not match its weights
+{truecasers: {en: [w1]}} => their truecasers differ
+{dictionary: {w1: w}} => their dictionary differ
+"""
+
+
+@pytest.mark.parametrize(("changes", "words"), rows(MODELS))
 def test_models_that_do_not_fit(
-    model: Path, tmp_path: Path, changes: dict[str, Any], words: list[str]
+    model: Path, tmp_path: Path, changes: str, words: str
 ) -> None:
     network, description = load_model(model)
     other = tmp_path / "other"
-    save_model(other, network.state_dict(), description.model_copy(update=changes))
-    models = [model, other]
-    message = refusal(LineTranslator, models, DecodingSettings(), "cpu")
-    says(message, "other: ", *words)
+    changed = description.model_copy(update=yaml.safe_load(changes))
+    save_model(other, network.state_dict(), changed)
+    message = refusal(LineTranslator, [model, other], DecodingSettings(), "cpu")
+    says(message, "other: ", *words.split(" ... "))
 
 
 @pytest.mark.parametrize("is_first", [True, False])
@@ -188,67 +161,50 @@ def test_an_lstm_anywhere_in_an_ensemble_leaves_int8_out(
 # ---- long lines ----
 
 
-@pytest.mark.parametrize(
-    ("positions", "count", "read"),
-    [(16, 15, 15), (16, 16, 15), (None, 4095, 4095), (None, 500_000, 4095)],
-)
-def test_an_overlong_line_is_cut_and_said(
-    capsys: pytest.CaptureFixture[str], positions: int | None, count: int, read: int
-) -> None:
-    text = "w1 " * count
-    assert cut_overlong(["w"] * count, most_tokens(positions), 2, text) == ["w"] * read
-    said = capsys.readouterr().err
-    if read < count:
-        says(
-            said,
-            "line 2 ",
-            f"{count:,} tokens",
-            f"first {read:,};",
-            text[:60] + "...\n",
-        )
-    else:
-        assert said == ""
+def test_an_overlong_line_is_cut_and_said(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cut_overlong(["w"] * 15, most_tokens(16), 2, "") == ["w"] * 15
+    assert capsys.readouterr().err == ""
+    for positions, read in ((16, 15), (None, 4095)):
+        text = "w1 " * 5000
+        cut = cut_overlong(["w"] * 5000, most_tokens(positions), 2, text)
+        assert cut == ["w"] * read
+        said = capsys.readouterr().err
+        says(said, "line 2 ", "5,000 tokens", f"first {read:,};", text[:60] + "...\n")
 
 
-@pytest.mark.parametrize(
-    ("side", "pair"), [("source", ("w1 " * 16, "w1x")), ("target", ("w1", "w1x " * 16))]
-)
-def test_an_overlong_line_is_not_scored(
-    model: Path, side: str, pair: tuple[str, str]
-) -> None:
+def test_an_overlong_line_is_not_scored(model: Path) -> None:
     scorer = PairScorer.load([model], "cpu", "tokens")
     longest = ("w1 " * 15, "w1x " * 15)
     assert len(list(score_pairs(scorer, [longest]))) == 1
-    scored = score_pairs(scorer, [longest, pair], "source.txt", "target.txt")
-    says(refusal(list, scored), f"{side}.txt:2: the {side} has 16 tokens", "most 15")
-
-
-def test_an_overlong_hypothesis_is_named_by_its_line(model: Path) -> None:
-    scorer = PairScorer.load([model], "cpu", "tokens")
-    rows = ["0 ||| w1x ||| ||| 0", f"4 ||| {'w1x ' * 16} ||| ||| 0"]
-    groups = read_n_best(rows, "list")
-    scored = score_groups(scorer, ["w1"] * 5, groups, "Model", 0.0)
-    says(refusal(list, scored), "list:2: the target has 16 tokens")
+    for side, pair in (
+        ("source", ("w1 " * 16, "w1x")),
+        ("target", ("w1", "w1x " * 16)),
+    ):
+        scored = score_pairs(scorer, [longest, pair], "source.txt", "target.txt")
+        message = refusal(list, scored)
+        says(message, f"{side}.txt:2: the {side} has 16 tokens", "most 15")
 
 
 # ---- scores ----
+
+FORMS: tuple[Form, ...] = ("raw", "words")
 
 
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"splittable": ["w1"]}, ["frequency threshold", "vocabulary.threshold"]),
-        ({"target_types": ["other", "types"]}, ["BPE codes", "2 of its target's"]),
+        ({"splittable": ["w1"]}, "frequency threshold (vocabulary.threshold)"),
+        ({"target_types": ["other", "types"]}, "2 of its target's"),
     ],
 )
 def test_targets_that_are_split_in_a_way_of_their_own_are_refused(
-    model: Path, changes: dict[str, Any], words: list[str]
+    model: Path, changes: dict[str, Any], words: str
 ) -> None:
     _, description = load_model(model)
-    changes["bpe_codes"] = "#version: 0.2\nw 1\n"
-    known = description.model_copy(update=changes)
-    forms: list[Form] = ["raw", "words"]
-    for form in forms:
-        message = refusal(PairScorer, Ensemble([lstm()]), known, "cpu", form)
-        says(message, "tiny: ", "--pretokenized", *words)
-    assert PairScorer(Ensemble([lstm()]), known, "cpu", "tokens").form == "tokens"
+    stated = {"bpe_codes": "#version: 0.2\nw 1\n", **changes}
+    known = description.model_copy(update=stated)
+    ensemble = Ensemble([lstm()])
+    for form in FORMS:
+        message = refusal(PairScorer, ensemble, known, "cpu", form)
+        says(message, "tiny: ", "--pretokenized", words)
+    assert PairScorer(ensemble, known, "cpu", "tokens").form == "tokens"

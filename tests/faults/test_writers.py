@@ -1,6 +1,5 @@
 """Writers whose disk fills up, that are killed or not alone, or have nowhere to write."""
 
-import errno
 import os
 import random
 import signal
@@ -22,12 +21,9 @@ from convs2s.decoding.long_files import growing_output
 from convs2s.download.download import download_file
 from convs2s.errors import UserError
 from convs2s.files.atomic import scratch_folder
-from convs2s.files.checksums import sha256
 from convs2s.files.tensors import save_tensors
 from convs2s.files.text import write_json, write_lines
-from convs2s.interop.fairseq import import_released
 from convs2s.mirror.write import write_mirror
-from convs2s.publish.results import export_results
 from convs2s.training.run import train
 from tests.support import tiny
 from tests.support.limits import files_of_at_most
@@ -64,9 +60,6 @@ def inputs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     report = {"read": 1, "kept": 1, "dropped": {}, "settings": "all"}
     write_json(folder / "a.json", report)
     tiny.prepare(folder / "task")
-    digest = {str(folder / "a.en"): sha256(folder / "a.en")}
-    scores = {"manifest": {"sha256": digest}, "lines": LINES}
-    write_json(folder / "results/test.bleu.json", scores)
     return folder
 
 
@@ -84,18 +77,6 @@ def joined(inputs: Path, output: Path) -> None:
     )
 
 
-def released(inputs: Path, output: Path) -> None:
-    references = ("model", "source_dictionary")
-    import_released(
-        references=dict.fromkeys(references, str(inputs / "a.en")),
-        files=FilesBelow(inputs),
-        output=output / "a.safetensors",
-        task="tiny",
-        languages={"source": "en", "target": "fr"},
-        preparation="moses_test",
-    )
-
-
 def extracted(inputs: Path, output: Path) -> None:
     text = RawText([(str(inputs / "a.en"), str(inputs / "a.fr"))], FilesBelow(inputs))
     extract_corpus(text, (output / "a.en", output / "a.fr"))
@@ -109,9 +90,6 @@ Writer = Callable[[Path, Path], object]
 
 WRITERS: dict[str, Writer] = {
     "text": lambda _, out: write_lines(out / "a.txt", LINES),
-    "gzip": lambda _, out: write_lines(out / "a.gz", LINES),
-    "bzip2": lambda _, out: write_lines(out / "a.bz2", LINES),
-    "xz": lambda _, out: write_lines(out / "a.xz", LINES),
     "Zstandard": lambda _, out: write_lines(out / "a.zst", LINES * 9),
     "JSON": lambda _, out: write_json(out / "a.json", LINES),
     "token store": lambda _, out: write_store(out / "a.arrow", [([5] * 99, [1])] * 500),
@@ -122,10 +100,6 @@ WRITERS: dict[str, Writer] = {
     "joined text": joined,
     "training": lambda given, out: train(
         tiny.job(given / "task", out / "a.safetensors")
-    ),
-    "released model": released,
-    "archive of results": lambda given, out: export_results(
-        given / "results", out / "a.zip", with_text=True
     ),
     "mirror": lambda _, out: write_mirror(out),
 }
@@ -162,16 +136,14 @@ def test_a_writer_that_fails_leaves_what_stood_there(
     assert {path.name for path in output.glob("a*")} <= stays | {"a.tgz.sha256"}
 
 
-@pytest.mark.parametrize("content", ["", "{", "[]", '{"identity": 1}', "[" * 99_999])
+@pytest.mark.parametrize("content", ["", "[]", '{"identity": 1}', "[" * 99_999])
 def test_an_unfinished_output_with_a_damaged_state_starts_over(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], content: str
 ) -> None:
-    (tmp_path / "out.part").write_text("one\n")
-    (tmp_path / "out.part.json").write_text(content)
-    with growing_output(tmp_path / "out", {"model": "a"}) as output:
-        assert output.done == 0
-        output.append("whole\n", 1)
-    assert (tmp_path / "out").read_text() == "whole\n"
+    (tmp_path / "a.txt.part").write_text("one\n")
+    (tmp_path / "a.txt.part.json").write_text(content)
+    growing(tmp_path, tmp_path)
+    assert (tmp_path / "a.txt").read_text() == "\n".join(LINES)
     says(capsys.readouterr().err, "its state cannot be read")
 
 
@@ -214,36 +186,6 @@ def test_what_the_killed_left_goes_with_the_next_writer(tmp_path: Path) -> None:
     assert names(tmp_path) == [".partial.link", "alive"]
 
 
-def test_a_removal_that_stops_is_finished_by_the_next_writer(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """What is left has its lock, by which it is found, in whichever order a disk lists files."""
-    files = ("a", "folder/b", "z")
-
-    def write() -> None:
-        with scratch_folder(tmp_path) as folder:
-            (folder / "folder").mkdir()
-            for name in files:
-                (folder / name).write_text("half")
-
-    unlink = os.unlink
-    for stays in files:
-
-        def fail(path: Any, stays: str = stays, **options: Any) -> None:
-            if Path(path).name == Path(stays).name:
-                raise OSError(errno.ESTALE, os.strerror(errno.ESTALE), str(path))
-            unlink(path, **options)
-
-        with monkeypatch.context() as patch:
-            patch.setattr(os, "unlink", fail)
-            write()
-        (left,) = tmp_path.iterdir()
-        assert (left / stays).exists()
-        write_lines(tmp_path / "out", [])
-        assert names(tmp_path) == ["out"]
-        (tmp_path / "out").unlink()
-
-
 def test_a_file_in_the_folders_place_is_said(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     message = refusal(write_lines, tmp_path / "file/out", [])
@@ -252,24 +194,20 @@ def test_a_file_in_the_folders_place_is_said(tmp_path: Path) -> None:
         (tmp_path / "absent").read_text()
 
 
-@pytest.mark.parametrize("name", ["text", "growing output", "tensors"])
+@pytest.mark.parametrize("name", ["text", "growing output"])
 def test_a_pipe_is_written_to_and_never_replaced(tmp_path: Path, name: str) -> None:
-    for folder in ("pipes", "files"):
-        (tmp_path / folder).mkdir()
-    file = "a" if name == "tensors" else "a.txt"
-    pipe = tmp_path / "pipes" / file
-    found: list[bytes] = []
+    pipe = tmp_path / "a.txt"
+    found: list[str] = []
     os.mkfifo(pipe)
     reader = threading.Thread(
-        target=lambda: found.append(pipe.read_bytes()), daemon=True
+        target=lambda: found.extend(pipe.read_text().splitlines()), daemon=True
     )
     reader.start()
-    WRITERS[name](tmp_path, tmp_path / "pipes")
+    WRITERS[name](tmp_path, tmp_path)
     reader.join(10)
     assert stat.S_ISFIFO(pipe.stat().st_mode)
-    assert names(tmp_path / "pipes") == [file]
-    WRITERS[name](tmp_path, tmp_path / "files")
-    assert found == [(tmp_path / "files" / file).read_bytes()]
+    assert names(tmp_path) == ["a.txt"]
+    assert found == LINES
 
 
 def test_an_output_that_another_process_finishes_just_now_is_left_alone(
