@@ -85,7 +85,8 @@ WITHIN = """
 {kind: step, hold: 5, every: 0.5, divide_by: 2} => 7.5 => [0, 4.99, 5.01]    => [1, 1, 0.5]
 {kind: step, hold: 5, every: 0.5, divide_by: 2} => 7.5 => [5.49, 5.51, 7.49] => [0.5, 0.25, 0.03125]
 {kind: step, hold: 5, every: 0.1, divide_by: 2} => 9   => [5.3]              => [0.0625]
-{kind: cosine, warmup: 1.0}                     => 5   => [0.5, 1, 2, 3, 5]  => [0.5, 1, 0.853553391, 0.5, 0]
+{kind: cosine, warmup: 1.0}                     => 5   => [0.5, 1, 2]        => [0.5, 1, 0.8535534]
+{kind: cosine, warmup: 1.0}                     => 5   => [3, 5]             => [0.5, 0]
 {kind: cosine, warmup: 0}                       => 5   => [0]                => [1]
 """
 
