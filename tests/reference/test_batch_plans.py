@@ -15,7 +15,7 @@ from convs2s.data import batches
 from convs2s.data.batches import plan_batches
 from tests.reference.tables import values
 
-PAIRS = 20_000
+PAIRS = 5_000
 
 
 def lengths(pairs: int) -> tuple[Any, Any]:

@@ -13,20 +13,20 @@ from tests.support.golden import golden_lines
 
 MTEVAL = {
     "data": ("mteval-v13a.tsv", 28),
-    "golden": ("mteval.nd16en.mteval-v13a.tsv", 12),
+    "golden": ("mteval.nd16en.mteval-v13a.tsv", 2),
 }
-LONG = ("nt13de.3000", "nd16en.1999")
-"""Test sets of so many lines; of the second, 500 are among the others."""
 
 
 def rows_of(table: Path) -> Iterator[tuple[list[list[str]], bool, str]]:
     """Yield hypotheses and references, whether case is ignored, and what the script printed.
 
-    International tokenization is no metric of the paper.
+    International tokenization is no metric of the paper. Real text is corrupted in one way alone.
     """
     for line in read_lines(table):
         name, *stated, option, printed = line.split("\t")
-        if name.startswith(LONG) or "--international-tokenization" in option:
+        if "--international-tokenization" in option:
+            continue
+        if table.parts[-3] == "golden" and not name.endswith(".mid"):
             continue
         stem, _, _ = name.partition(".hyp.")
         # Their number, or the name of the one of two that counts.
@@ -44,7 +44,7 @@ def rows_of(table: Path) -> Iterator[tuple[list[list[str]], bool, str]]:
 
 def test_bleu_and_length_ratio_are_multi_bleu_perl(golden: Path) -> None:
     rows = list(rows_of(golden / "bleu/multi-bleu.tsv"))
-    assert len(rows) == 56
+    assert len(rows) == {"data": 56, "golden": 12}[golden.name]
     for texts, lowercase, printed in rows:
         score = corpus_bleu(*texts, lowercase=lowercase).score
         # Where no word is translated, it stops with a division by zero and prints nothing.

@@ -50,8 +50,7 @@ def changes(model: ConvS2S) -> dict[str, float]:
 
 
 @pytest.mark.parametrize("dropout", [0.0, 0.3])
-@pytest.mark.parametrize("seed", range(3))
-def test_every_layer_keeps_the_variance(seed: int, dropout: float) -> None:
+def test_every_layer_keeps_the_variance(dropout: float) -> None:
     architecture = convs2s(
         BLOCKS,
         BLOCKS,
@@ -60,7 +59,7 @@ def test_every_layer_keeps_the_variance(seed: int, dropout: float) -> None:
         positions={"maximum": 64},
         dropout=dropout,
     )
-    torch.manual_seed(seed)
+    torch.manual_seed(0)
     ratios = changes(ConvS2S(architecture, TYPES, TYPES))
     assert len(ratios) > 20
     assert ratios == pytest.approx(dict.fromkeys(ratios, 1.0), abs=0.25)

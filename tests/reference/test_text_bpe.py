@@ -9,7 +9,7 @@ from convs2s.data.dataset import learn_bpe
 from convs2s.data.word_counts import added_counts, count_words
 from convs2s.files.text import write_lines
 from convs2s.text.bpe import Bpe, count_tokens, join
-from tests.support.golden import golden_lines
+from tests.support.golden import DATA, golden_lines
 
 JOINT = {"data": "codes.2000", "golden": "codes.8000"}
 OUTPUTS = {"data": 12, "golden": 16}
@@ -59,42 +59,34 @@ def test_split_is_apply_bpe_and_join_undoes_it(golden: Path) -> None:
         assert [join(line) for line in wanted] == given
 
 
-@pytest.fixture(scope="session")
-def words(
-    golden: Path, tmp_path_factory: pytest.TempPathFactory
-) -> dict[str, list[Path]]:
-    """How often each word of the training text occurs: tables of two parts of each language."""
+@pytest.fixture(scope="module")
+def words(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Path]]:
+    """How often each word of our training text occurs: tables of two parts of each language."""
     folder = tmp_path_factory.mktemp("words")
-    tables: dict[str, list[Path]] = {}
-    for language in ("en", "fr" if golden.name == "data" else "de"):
-        lines = golden_lines(golden / "bpe", f"train.tok.{language}")
-        tables[language] = []
+    tables: dict[str, list[Path]] = {"en": [], "fr": []}
+    for language, of_language in tables.items():
+        lines = golden_lines(DATA / "bpe", f"train.tok.{language}")
         for number, part in enumerate((lines[:6000], lines[6000:])):
             text = folder / f"{language}{number}"
             write_lines(text, part)
-            count_words(text=text, output=text.with_suffix(".tsv"))
-            tables[language].append(text.with_suffix(".tsv"))
+            of_language.append(text.with_suffix(".tsv"))
+            count_words(text=text, output=of_language[-1])
     return tables
 
 
-def test_token_counts_are_the_vocabulary(
-    golden: Path, words: dict[str, list[Path]]
-) -> None:
+def test_token_counts_are_the_vocabulary(words: dict[str, list[Path]]) -> None:
+    bpe = Bpe(codes_of(DATA))
     for language, tables in words.items():
-        counted = count_tokens(added_counts(tables), Bpe(codes_of(golden)))
-        assert counted == vocabulary(golden, language)
+        assert count_tokens(added_counts(tables), bpe) == vocabulary(DATA, language)
 
 
 def test_codes_are_those_learned_by_subword_nmt(
-    golden: Path, words: dict[str, list[Path]], tmp_path: Path
+    words: dict[str, list[Path]], tmp_path: Path
 ) -> None:
-    """All joint ones, or of real text the first; of the other language's words its own."""
-    joint = [table for tables in words.values() for table in tables]
-    merges = 2000 if golden.name == "data" else 300
-    learn_bpe(words=joint, output=tmp_path / "codes", merges=merges)
-    expected = codes_of(golden).splitlines(keepends=True)[: merges + 1]
-    assert (tmp_path / "codes").read_text("utf-8") == "".join(expected)
-    if golden.name == "data":
-        learn_bpe(words=words["fr"], output=tmp_path / "codes", merges=500)
-        found = (tmp_path / "codes").read_text("utf-8")
-        assert found == codes_of(golden, "codes.fr.500")
+    """The joint ones, and French ones of its own words."""
+    for tables, merges, name in (
+        ([*words["en"], *words["fr"]], 2000, "codes.2000"),
+        (words["fr"], 500, "codes.fr.500"),
+    ):
+        learn_bpe(words=tables, output=tmp_path / "codes", merges=merges)
+        assert (tmp_path / "codes").read_text("utf-8") == codes_of(DATA, name)
