@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+import yaml
 
 from convs2s.config.model import BatchLimits
 from convs2s.data import batches
 from convs2s.data.batches import plan_batches
-from tests.reference.tables import values
 
 PAIRS = 5_000
 
@@ -63,17 +63,17 @@ def plain_plan(limits: BatchLimits) -> list[list[int]]:
 
 
 # Some rows alone are over 100 tokens.
-LIMITS = """
-{sentences: 64, micro_batch_tokens: 4000}
-{sentences: 64, tokens: 1500}
-{sentences: null, tokens: 100}
-{sentences: 512, micro_batch_tokens: 4000, split: separate}
-{sentences: null, tokens: 4000, lengths: mixed}
-"""
+LIMITS: list[dict[str, Any]] = yaml.safe_load("""
+- {sentences: 64, micro_batch_tokens: 4000}
+- {sentences: 64, tokens: 1500}
+- {sentences: null, tokens: 100}
+- {sentences: 512, micro_batch_tokens: 4000, split: separate}
+- {sentences: null, tokens: 4000, lengths: mixed}
+""")
 
 
 @pytest.mark.parametrize("chunk", [batches.SORT_CHUNK, 1009])
-@pytest.mark.parametrize(("stated",), values(LIMITS))
+@pytest.mark.parametrize("stated", LIMITS)
 def test_a_plan_is_that_of_the_plain_implementation(
     monkeypatch: pytest.MonkeyPatch, stated: dict[str, Any], chunk: int
 ) -> None:

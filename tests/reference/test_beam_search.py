@@ -6,6 +6,7 @@ from typing import Any, cast
 
 import pytest
 import torch
+import yaml
 from torch import Tensor
 
 from convs2s.config.decoding import DecodingSettings
@@ -14,34 +15,33 @@ from convs2s.data.vocabulary import END, PADDING, UNKNOWN
 from convs2s.decoding.search import Hypothesis, beam_search
 from convs2s.models.ensemble import DecoderState, Ensemble
 from plain_decoder import plain_search
-from tests.reference.tables import values
 from tests.support.networks import batch, network, options
 
 # ---- the plain search ----
 
 # The network has 30 positions, one of which is for </s>.
-SWITCHES = """
-{beam: 1}
-{beam: 2}
-{}
-{beam: 10, maximum_length: {factor: 0, offset: 3}}
-{length_penalty: 0.0}
-{length_penalty: 0.6}
-{minimum_length: 4}
-{minimum_length: 6, maximum_length: {factor: 0.5, offset: 2}}
-{maximum_length: {factor: 0.4, offset: 1}}
-{maximum_length: {factor: 2.5, offset: 1}}
-{beam: 2, minimum_length: 30, maximum_length: {factor: 9, offset: 20}}
-{unknown_penalty: 3.0}
-{unknown_penalty: 0.3}
-"""
+SWITCHES: list[dict[str, Any]] = yaml.safe_load("""
+- {beam: 1}
+- {beam: 2}
+- {}
+- {beam: 10, maximum_length: {factor: 0, offset: 3}}
+- {length_penalty: 0.0}
+- {length_penalty: 0.6}
+- {minimum_length: 4}
+- {minimum_length: 6, maximum_length: {factor: 0.5, offset: 2}}
+- {maximum_length: {factor: 0.4, offset: 1}}
+- {maximum_length: {factor: 2.5, offset: 1}}
+- {beam: 2, minimum_length: 30, maximum_length: {factor: 9, offset: 20}}
+- {unknown_penalty: 3.0}
+- {unknown_penalty: 0.3}
+""")
 
 FOND: tuple[dict[int, float], ...] = ({}, {UNKNOWN: 2.0}, {END: 4.0}, {PADDING: 3.0})
 """Types that a network likes, padding among them, which nobody may write."""
 
 
 @pytest.mark.parametrize("fond", FOND)
-@pytest.mark.parametrize(("switch",), values(SWITCHES))
+@pytest.mark.parametrize("switch", SWITCHES)
 def test_the_search_finds_what_a_plain_one_finds(
     switch: dict[str, Any], fond: dict[int, float]
 ) -> None:

@@ -12,7 +12,6 @@ from convs2s.models.kernels.dropout import dropout
 from convs2s.models.kernels.logits import summed_cross_entropy
 from convs2s.models.kernels.matmul import linear
 
-
 Function = Callable[..., Tensor]
 
 
