@@ -25,7 +25,6 @@ from convs2s.models.convs2s import ConvS2S
 from convs2s.models.ensemble import Ensemble
 from convs2s.models.layers import OutputTable
 from convs2s.models.steps import Shortlisted
-from convs2s.text.dictionary import read_candidates
 from convs2s.training.data import TrainingData
 from convs2s.training.loading import validation_batches
 from convs2s.training.run import train
@@ -75,23 +74,18 @@ def test_search_is_the_full_search_without_the_types_that_a_sentence_does_not_se
     None
 ):
     source = batch(9, 2, 5)
-    together = beam_search(
-        Ensemble([selecting()]),
-        source,
-        options(),
-        Shortlisted(*shortlist().of_sentences(source.tolist())),
-    )
+    lists = Shortlisted(*shortlist().of_sentences(source.tolist()))
+    together = beam_search(Ensemble([selecting()]), source, options(), lists)
     for row, found in zip(source, together, strict=True):
         masked = selecting()
         outside = outside_of(shortlist().types(row), TYPES)
         masked.decoder.output.bias.data[outside] = -torch.inf
         alone = row[row != PADDING].unsqueeze(0)
         (expected,) = beam_search(Ensemble([masked]), alone, options())
-        assert [one.tokens for one in found] == [one.tokens for one in expected]
-        assert [one.alignment for one in found] == [one.alignment for one in expected]
-        # Scores are summed in float32.
-        scores = [one.score for one in expected]
-        assert [one.score for one in found] == pytest.approx(scores, 1e-6)
+        for mine, one in zip(found, expected, strict=True):
+            assert (mine.tokens, mine.alignment) == (one.tokens, one.alignment)
+            # Scores are summed in float32.
+            assert mine.score == pytest.approx(one.score, 1e-6)
     full = beam_search(Ensemble([selecting()]), source, options())
     assert [one[0].tokens for one in together] != [one[0].tokens for one in full]
 
@@ -111,14 +105,7 @@ SETTINGS = tiny.settings(
     batch={"sentences": 4, "micro_batch_tokens": 20},
     maximum_epochs=1,
 )
-
-
-@pytest.fixture(scope="module")
-def candidates(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("candidates") / "candidates.tsv"
-    rows = (f"{word}\t{word}x {tiny.WORDS[0]}x" for word in tiny.WORDS[:-1])
-    write_lines(path, ["source\ttargets", *rows])
-    return path
+CANDIDATES = [(word, [f"{word}x", f"{tiny.WORDS[0]}x"]) for word in tiny.WORDS[:-1]]
 
 
 @pytest.fixture(scope="module")
@@ -127,10 +114,9 @@ def data(task: Path) -> TrainingData:
 
 
 @pytest.fixture(scope="module")
-def chosen(data: TrainingData, candidates: Path) -> Shortlist:
+def chosen(data: TrainingData) -> Shortlist:
     vocabularies = (Vocabulary(data.types[side]) for side in ("source", "target"))
-    table = read_candidates(candidates)
-    return Shortlist.from_words(table, *vocabularies, frequent=1, most=2)
+    return Shortlist.from_words(CANDIDATES, *vocabularies, frequent=1, most=2)
 
 
 def updater(chosen: Shortlist | None) -> Updater:
@@ -148,15 +134,14 @@ def masked_loss(
     References outside count as unknown.
     """
     read = collate(store, rows)
-    target = np.where(np.isin(read.target, types), read.target, UNKNOWN)
+    target = torch.from_numpy(
+        np.where(np.isin(read.target, types), read.target, UNKNOWN)
+    )
     source, previous = map(torch.from_numpy, (read.source, read.previous))
     logits = one.network(source, previous)[0]
-    logits = logits.masked_fill(outside_of(types, 15), -torch.inf).flatten(0, 1)
+    logits = logits.masked_fill(outside_of(types, 15), -torch.inf)
     loss = functional.cross_entropy(
-        logits,
-        torch.from_numpy(target).flatten(),
-        ignore_index=PADDING,
-        reduction="sum",
+        logits.flatten(0, 1), target.flatten(), ignore_index=PADDING, reduction="sum"
     )
     return loss, int((target != PADDING).sum())
 
@@ -177,9 +162,8 @@ def test_an_update_is_that_of_the_full_softmax_without_the_other_types(
     (loss / tokens).backward()
     report = make_update(one, data.train, rows, Moment(1, 0, 0.25))
     assert report.loss == pytest.approx(loss.item(), abs=1e-9)
-    for mine, its in zip(
-        one.network.parameters(), other.network.parameters(), strict=True
-    ):
+    parameters = one.network.parameters(), other.network.parameters()
+    for mine, its in zip(*parameters, strict=True):
         torch.testing.assert_close(mine.grad, its.grad, atol=1e-9, rtol=0)
 
 
@@ -206,10 +190,12 @@ def test_references_outside_count_as_unknown_in_validation(
 
 
 @pytest.fixture(scope="module")
-def trained(
-    task: Path, candidates: Path, tmp_path_factory: pytest.TempPathFactory
-) -> Path:
-    path = tmp_path_factory.mktemp("selecting") / "model.safetensors"
+def trained(task: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("selecting")
+    candidates = folder / "candidates.tsv"
+    rows = (f"{word}\t{' '.join(targets)}" for word, targets in CANDIDATES)
+    write_lines(candidates, ["source\ttargets", *rows])
+    path = folder / "model.safetensors"
     train(tiny.job(task, path, SETTINGS, candidates=candidates))
     return path
 
@@ -242,14 +228,15 @@ def test_translations_are_of_the_selected_types_unless_told_otherwise(
     assert description.shortlist == chosen
     source, target = description.vocabularies()
     lines = [" ".join(tiny.WORDS[start : start + 3]) for start in range(8)]
-    settings = options()
-    found = list(LineTranslator([trained], settings, "cpu").translate(lines))
-    for line, one in zip(lines, found, strict=True):
+    outputs = []
+    for settings in (options(), options(vocabulary_selection="full")):
+        translator = LineTranslator([trained], settings, "cpu")
+        outputs.append([one.tokens for one in translator.translate(lines)])
+    selected, full = outputs
+    for line, tokens in zip(lines, selected, strict=True):
         types = chosen.types(source.encode(line.split()))
-        assert {*one.tokens} <= {target.tokens[index] for index in types}
-    everything = settings.model_copy(update={"vocabulary_selection": "full"})
-    full = LineTranslator([trained], everything, "cpu").translate(lines)
-    assert [one.tokens for one in full] != [one.tokens for one in found]
+        assert {*tokens} <= {target.tokens[index] for index in types}
+    assert full != selected
 
 
 def test_models_that_select_alike_alone_form_an_ensemble(
