@@ -50,11 +50,8 @@ def by_our_types(array: npt.NDArray[Any]) -> Tensor:
 def part(arrays: Arrays, prefix: str) -> dict[str, npt.NDArray[Any]]:
     """Return the arrays whose names start with ``prefix.``, without it."""
     start = f"{prefix}."
-    return {
-        name.removeprefix(start): arrays[name]
-        for name in arrays
-        if name.startswith(start)
-    }
+    names = [name for name in arrays if name.startswith(start)]
+    return {name.removeprefix(start): arrays[name] for name in names}
 
 
 def to_ours(name: str, array: npt.NDArray[Any]) -> Tensor:
@@ -66,10 +63,10 @@ def load(folder: Path, dtype: torch.dtype = torch.float32) -> ConvS2S:
     """Return the tiny model."""
     model = ConvS2S(ARCHITECTURE, TYPES, TYPES).to(dtype)
     weights = np.load(folder / "checkpoint_tiny_weights.npz")
-    names = [name for name, _ in model.named_parameters()]
-    model.load_state_dict(
-        {name: to_ours(name, weights[layout.their_name(name)]) for name in names}
-    )
+    state = model.state_dict()
+    for name in state:
+        state[name] = to_ours(name, weights[layout.their_name(name)])
+    model.load_state_dict(state)
     return model
 
 
@@ -91,10 +88,11 @@ def sides(arrays: Arrays) -> tuple[Tensor, Tensor, Tensor]:
 def write_pairs(path: Path, arrays: Arrays) -> TokenStore:
     """Write a batch as a store to train on."""
     source, _, target = sides(arrays)
-    rows = zip(source, target, strict=True)
-    write_store(
-        path, (tuple(side[side != PADDING].tolist() for side in row) for row in rows)
-    )
+    rows = [
+        tuple(side[side != PADDING].tolist() for side in row)
+        for row in zip(source, target, strict=True)
+    ]
+    write_store(path, rows)
     return TokenStore(path)
 
 
@@ -183,9 +181,7 @@ def gradients(model: nn.Module) -> dict[str, Tensor]:
 
 def norm(tensors: Mapping[str, Tensor]) -> float:
     """Return the norm over all tensors together."""
-    return float(
-        torch.stack([tensor.double().norm() for tensor in tensors.values()]).norm()
-    )
+    return float(nn.utils.get_total_norm(tensors.values()))
 
 
 def assert_same_output(
