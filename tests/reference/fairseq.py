@@ -39,7 +39,7 @@ _SPECIAL = torch.argsort(layout.our_order(layout.FAIRSEQ_SPECIAL_TOKENS))
 def our_indices(array: npt.NDArray[Any]) -> Tensor:
     """Return the indices that we have for fairseq's; only special tokens have others."""
     theirs = torch.from_numpy(array)
-    return torch.where(theirs < len(_SPECIAL), _SPECIAL[theirs.clamp(max=3)], theirs)
+    return torch.where(theirs < 4, _SPECIAL[theirs.clamp(max=3)], theirs)
 
 
 def by_our_types(array: npt.NDArray[Any]) -> Tensor:
@@ -134,11 +134,11 @@ def generation(folder: Path, batch: str, search: str) -> Generation:
     described = json.loads((folder / "golden.json").read_text())
     arguments = described["generation_cases"][name]["args"]
     golden = np.load(folder / "golden_generate.npz")
-    sentences = zip(golden[f"{name}.tokens"], golden[f"{name}.lengths"], strict=True)
-    tokens = []
-    for rows, lengths in sentences:
-        cut = [row[:length] for row, length in zip(rows, lengths, strict=True)]
-        tokens.append([our_indices(row).tolist() for row in cut])
+    lengths = golden[f"{name}.lengths"]
+    tokens = [
+        [our_indices(row[:length]).tolist() for row, length in zip(*each, strict=True)]
+        for each in zip(golden[f"{name}.tokens"], lengths, strict=True)
+    ]
     settings = options(
         beam=arguments["beam"],
         length_penalty=0.0 if arguments["unnormalized"] else arguments["lenpen"],
@@ -150,9 +150,9 @@ def generation(folder: Path, batch: str, search: str) -> Generation:
         unknown_penalty=arguments["unkpen"],
     )
     source, _, _ = inputs(folder, batch)
-    scores = golden[f"{name}.scores"]
-    attention = golden[f"{name}.attention"]
-    return Generation(source, settings, tokens, scores, attention)
+    return Generation(
+        source, settings, tokens, golden[f"{name}.scores"], golden[f"{name}.attention"]
+    )
 
 
 def summed_loss(
@@ -179,11 +179,6 @@ def gradients(model: nn.Module) -> dict[str, Tensor]:
     return found
 
 
-def norm(tensors: Mapping[str, Tensor]) -> float:
-    """Return the norm over all tensors together."""
-    return float(nn.utils.get_total_norm(tensors.values()))
-
-
 def assert_same_output(
     output: tuple[Tensor, list[Tensor]],
     source: Tensor,
@@ -191,32 +186,22 @@ def assert_same_output(
     arrays: Arrays,
     tolerance: float,
 ) -> None:
-    """Compare logits and the attention's mean over blocks where nothing is padding."""
+    """Compare logits and the attention's mean over blocks where nothing is padding.
+
+    fairseq's source is padded on the left.
+    """
     logits, attentions = output
     real = previous != PADDING
     expected = by_our_types(arrays["logits"]).to(logits.dtype)
     torch.testing.assert_close(logits[real], expected[real], atol=tolerance, rtol=0)
-    assert_same_attention(
-        attentions, source, previous, arrays["avg_attn"], min(tolerance, 1e-5)
-    )
-
-
-def assert_same_attention(
-    attentions: list[Tensor],
-    source: Tensor,
-    previous: Tensor,
-    mean: npt.NDArray[Any],
-    tolerance: float,
-) -> None:
-    """Compare the attention's mean over blocks with fairseq's, whose source is padded left."""
-    real = previous != PADDING
     ours = torch.stack(attentions).mean(0)
-    theirs = torch.from_numpy(mean).to(ours.dtype)
+    theirs = torch.from_numpy(arrays["avg_attn"]).to(ours.dtype)
+    near = min(tolerance, 1e-5)
     for row, tokens in enumerate((source != PADDING).sum(1).tolist()):
         torch.testing.assert_close(
             ours[row, real[row], :tokens],
-            theirs[row, real[row], theirs.shape[2] - tokens :],
-            atol=tolerance,
+            theirs[row, real[row], -tokens:],
+            atol=near,
             rtol=0,
         )
 

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 
 import torch
 from torch import Tensor
+from torch.nn import functional
 
 Weights = Mapping[str, Tensor]
 
@@ -44,9 +45,8 @@ class PlainConvS2S:
                 attentions.append(attention)
                 # The mean of m values has 1/m of their variance: m * sqrt(1/m).
                 context = attention @ values * len(source) ** 0.5
-                x = (
-                    self._linear(f"{name}.attention.out_projection", context) + x
-                ) * HALF
+                read = self._linear(f"{name}.attention.out_projection", context)
+                x = (read + x) * HALF
             x = (x + kept) * HALF
         return self._output(self._linear("decoder.out_projection", x)), attentions
 
@@ -67,13 +67,10 @@ class PlainConvS2S:
         return embedded if positions is None else embedded + positions[: len(tokens)]
 
     def _blocks(self, side: str) -> list[str]:
-        prefix = f"{side}.blocks."
-        numbers = {
-            int(name[len(prefix) :].partition(".")[0])
-            for name in self.weights
-            if name.startswith(prefix)
-        }
-        return [f"{prefix}{number}" for number in sorted(numbers)]
+        names = []
+        while f"{side}.blocks.{len(names)}.convolution.weight_v" in self.weights:
+            names.append(f"{side}.blocks.{len(names)}")
+        return names
 
     def _kernel(self, block: str) -> int:
         return self.weights[f"{block}.convolution.weight_v"].shape[1]
@@ -81,13 +78,7 @@ class PlainConvS2S:
     def _convolve(self, block: str, x: Tensor, before: int) -> Tensor:
         """Convolve (n, d), ``before`` places of each window before its own, and gate."""
         weight, kernel = self._normalized(f"{block}.convolution"), self._kernel(block)
-        padded = torch.cat(
-            [
-                x.new_zeros(before, x.shape[1]),
-                x,
-                x.new_zeros(kernel - 1 - before, x.shape[1]),
-            ]
-        )
+        padded = functional.pad(x, (0, 0, before, kernel - 1 - before))
         places = (padded[k : k + len(x)] @ weight[:, k].T for k in range(kernel))
         convolved = sum(places, start=self.weights[f"{block}.convolution.bias"])
         values, gates = convolved.chunk(2, dim=1)

@@ -30,8 +30,11 @@ READ = batch(5, 5, 5).roll(1, 1)
 """What the decoder reads: ``</s>`` and tokens."""
 
 
-def unpadded(row: Tensor) -> Tensor:
-    return row[row != PADDING]
+ROWS = [
+    (row, sentence[sentence != PADDING], READ[row])
+    for row, sentence in enumerate(SOURCE)
+]
+"""The place of each sentence, without its padding, and what the decoder reads."""
 
 
 def selecting() -> ConvS2S:
@@ -69,8 +72,8 @@ def test_convs2s_computes_its_formulas(make: Callable[[], ConvS2S]) -> None:
     logits, attentions = model(SOURCE, READ)
     upstream = torch.randn_like(logits)
     total = torch.zeros(())
-    for row, sentence in enumerate(SOURCE):
-        expected, attended = plain.logits(unpadded(sentence), READ[row])
+    for row, words, previous in ROWS:
+        expected, attended = plain.logits(words, previous)
         near(logits[row], expected)
         for mine, one in zip(attentions, attended, strict=True):
             near(mine[row, :, : one.shape[1]], one)
@@ -91,10 +94,10 @@ def test_the_lstm_computes_its_formulas(reverse_source: bool) -> None:
     plain = PlainLstm(weights, reverse_source)
     logits, _ = model(SOURCE, READ)
     states = model.encode(SOURCE)
-    for row, sentence in enumerate(SOURCE):
-        words = unpadded(sentence).tolist()
-        near(logits[row], torch.from_numpy(plain.logits(words, READ[row].tolist())))
-        for mine, expected in zip(states, plain.states(words), strict=True):
+    for row, words, previous in ROWS:
+        found = plain.logits(words.tolist(), previous.tolist())
+        near(logits[row], torch.from_numpy(found))
+        for mine, expected in zip(states, plain.states(words.tolist()), strict=True):
             output_and_cells = torch.stack(mine)[:, 0, row]
             near(output_and_cells, torch.from_numpy(np.stack(expected)))
     assert_incremental_equals_full(model, SOURCE, READ)
@@ -109,9 +112,8 @@ def test_a_recurrent_network_with_attention_computes_its_formulas(
     weights = {name: tensor.numpy() for name, tensor in model.state_dict().items()}
     plain = PlainRnn(weights, attention)
     logits, (attended,) = model(SOURCE, READ)
-    for row, sentence in enumerate(SOURCE):
-        words = unpadded(sentence).tolist()
-        expected, weighted = plain.run(words, READ[row].tolist())
+    for row, words, previous in ROWS:
+        expected, weighted = plain.run(words.tolist(), previous.tolist())
         near(logits[row], torch.from_numpy(expected))
         near(attended[row, :, : len(words)], torch.from_numpy(weighted))
         assert not attended[row, :, len(words) :].any()

@@ -1,4 +1,4 @@
-"""A trained network against fairseq: outputs, loss, gradients, updates, and a native checkpoint.
+"""A trained network against fairseq: loss, gradients and updates.
 
 No parameter is near its start, and the types are those of real text: what a network of random
 weights hides shows here.
@@ -10,9 +10,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from torch import nn
 
 from convs2s.config.model import Recipe
-from convs2s.data.vocabulary import PADDING
 from convs2s.interop.fairseq import their_name
 from convs2s.model_file import load_model
 from convs2s.models.convs2s import ConvS2S
@@ -25,7 +25,6 @@ from tests.support.updates import make_update
 GOLDEN = dict(np.load(TRAINED / "forward.npz"))
 NORMS = json.loads((TRAINED / "gradient_norms.json").read_text("utf-8"))
 SOURCE, PREVIOUS, TARGET = fairseq.sides(GOLDEN)
-REAL = PREVIOUS != PADDING
 TYPES = 1592
 
 
@@ -34,22 +33,6 @@ def model(trained: Path) -> ConvS2S:
     network, _ = load_model(trained)
     assert isinstance(network, ConvS2S)
     return network.train()
-
-
-@torch.inference_mode()
-def test_outputs(model: ConvS2S) -> None:
-    logits, attentions = model.eval()(SOURCE, PREVIOUS)
-    log_sums = logits.logsumexp(2)
-    row = fairseq.by_our_types(GOLDEN["logits.row0"])
-    for ours, theirs in (
-        (logits[0][REAL[0]], row[REAL[0]]),
-        (log_sums[REAL], torch.from_numpy(GOLDEN["log_sum_exp"])[REAL]),
-    ):
-        torch.testing.assert_close(ours, theirs, atol=1e-4, rtol=0)
-    best = fairseq.our_indices(GOLDEN["argmax"])
-    assert torch.equal(logits.argmax(2)[REAL], best[REAL])
-    mean = GOLDEN["avg_attn"]
-    fairseq.assert_same_attention(attentions, SOURCE, PREVIOUS, mean, 1e-5)
 
 
 # fairseq takes the smoothing's mass for the other V - 1 types, we for all V.
@@ -63,8 +46,8 @@ def test_loss_and_gradients(model: ConvS2S, kind: str, smoothing: float) -> None
     gradients = fairseq.gradients(model)
     golden = fairseq.part(GOLDEN, kind)
     assert loss.item() == pytest.approx(float(golden["loss_sum"]), rel=1e-5)
-    norm = float(golden["grad_norm_of_sum"])
-    assert fairseq.norm(gradients) == pytest.approx(norm, rel=1e-4)
+    norm = float(nn.utils.get_total_norm(gradients.values()))
+    assert norm == pytest.approx(float(golden["grad_norm_of_sum"]), rel=1e-4)
     if kind == "ce":
         norms = {their_name(name): float(one.norm()) for name, one in gradients.items()}
         assert norms == pytest.approx(NORMS, rel=1e-4)
