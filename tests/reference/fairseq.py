@@ -59,9 +59,9 @@ def to_ours(name: str, array: npt.NDArray[Any]) -> Tensor:
     return layout.to_ours(name, torch.from_numpy(array))
 
 
-def load(folder: Path, dtype: torch.dtype = torch.float32) -> ConvS2S:
+def load(folder: Path) -> ConvS2S:
     """Return the tiny model."""
-    model = ConvS2S(ARCHITECTURE, TYPES, TYPES).to(dtype)
+    model = ConvS2S(ARCHITECTURE, TYPES, TYPES)
     weights = np.load(folder / "checkpoint_tiny_weights.npz")
     state = model.state_dict()
     for name in state:
@@ -177,36 +177,3 @@ def gradients(model: nn.Module) -> dict[str, Tensor]:
         assert parameter.grad is not None, name
         found[name] = parameter.grad
     return found
-
-
-def assert_same_output(
-    output: tuple[Tensor, list[Tensor]],
-    source: Tensor,
-    previous: Tensor,
-    arrays: Arrays,
-    tolerance: float,
-) -> None:
-    """Compare logits and the attention's mean over blocks where nothing is padding.
-
-    fairseq's source is padded on the left.
-    """
-    logits, attentions = output
-    real = previous != PADDING
-    expected = by_our_types(arrays["logits"]).to(logits.dtype)
-    torch.testing.assert_close(logits[real], expected[real], atol=tolerance, rtol=0)
-    ours = torch.stack(attentions).mean(0)
-    theirs = torch.from_numpy(arrays["avg_attn"]).to(ours.dtype)
-    near = min(tolerance, 1e-5)
-    for row, tokens in enumerate((source != PADDING).sum(1).tolist()):
-        torch.testing.assert_close(
-            ours[row, real[row], :tokens],
-            theirs[row, real[row], -tokens:],
-            atol=near,
-            rtol=0,
-        )
-
-
-def assert_same_gradient(name: str, gradient: Tensor, arrays: Arrays) -> None:
-    """Compare the gradient of our parameter ``name`` to 1e-4 of fairseq's norm."""
-    expected = to_ours(name, arrays[f"grad.{layout.their_name(name)}"])
-    assert float((gradient - expected).norm()) <= 1e-4 * float(expected.norm()), name

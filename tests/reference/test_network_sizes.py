@@ -1,9 +1,15 @@
-"""How many parameters a network has: by the papers, and counted without building it."""
+"""Which parameters a network has: by the papers, by fairseq, and counted without building it."""
+
+import json
+from pathlib import Path
 
 import pytest
+import torch
 
 from convs2s.config.architecture import LstmArchitecture
 from convs2s.config.load import load
+from convs2s.interop.checkpoint import Checkpoint
+from convs2s.interop.fairseq import architecture_of, their_name, to_our_layout
 from convs2s.models.build import build_network, shapes_alone
 from tests.conftest import ROOT
 
@@ -55,3 +61,25 @@ def test_parameters_are_counted_without_the_network(name: str) -> None:
         network = build_network(architecture, 101, 97)
     counted = sum(parameter.numel() for parameter in network.parameters())
     assert architecture.count_parameters(101, 97) == counted
+
+
+def test_released_architectures_have_the_parameters_of_ours(shared: Path) -> None:
+    """By name those of each imported one, and by shape those of the papers' settings."""
+    path = shared / "golden/fairseq/fconv_state_dict_keys.json"
+    known = json.loads(path.read_text("utf-8"))
+    assert len(known) == 5
+    for name, entry in known.items():
+        with shapes_alone():
+            weights = {
+                key: torch.empty(shape) for key, shape in entry["state_dict"].items()
+            }
+            types = len(weights["encoder.embed_tokens.weight"])
+            architecture = architecture_of(Checkpoint(entry["args"], weights), name)
+            network = build_network(architecture, types, types)
+            names = {their_name(ours) for ours, _ in network.named_parameters()}
+            assert names == weights.keys() - set(entry["buffers"]), name
+            if name in MODELS:
+                network = build_network(MODELS[name].architecture, types, types)
+                for ours, parameter in network.named_parameters():
+                    theirs = to_our_layout(ours, weights[their_name(ours)])
+                    assert theirs.shape == parameter.shape

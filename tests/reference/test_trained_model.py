@@ -54,7 +54,9 @@ def test_loss_and_gradients(model: ConvS2S, kind: str, smoothing: float) -> None
         stored = [name for name in gradients if f"grad.{their_name(name)}" in GOLDEN]
         assert len(stored) == 28
         for name in stored:
-            fairseq.assert_same_gradient(name, gradients[name], GOLDEN)
+            expected = fairseq.to_ours(name, GOLDEN[f"grad.{their_name(name)}"])
+            difference = float((gradients[name] - expected).norm())
+            assert difference <= 1e-4 * float(expected.norm()), name
 
 
 @pytest.mark.usefixtures("kernel")

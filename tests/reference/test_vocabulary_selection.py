@@ -24,7 +24,6 @@ from convs2s.model_file import load_model
 from convs2s.models.build import build_network
 from convs2s.models.convs2s import ConvS2S
 from convs2s.models.ensemble import Ensemble
-from convs2s.models.layers import OutputTable
 from convs2s.models.network import Network
 from convs2s.models.steps import Shortlisted
 from convs2s.training.data import TrainingData
@@ -89,14 +88,6 @@ def test_search_is_the_full_search_without_the_types_that_a_sentence_does_not_se
             assert mine.score == pytest.approx(one.score, 1e-6)
     full = beam_search(Ensemble([selecting()]), source, options())
     assert [one[0].tokens for one in together] != [one[0].tokens for one in full]
-
-
-def test_the_output_table_is_drawn_as_any_lookup_table() -> None:
-    torch.manual_seed(1)
-    for parameter in OutputTable(200, 2000).parameters():
-        values = parameter.detach()
-        assert float(values.mean()) == pytest.approx(0.0, abs=0.01)
-        assert float(values.std()) == pytest.approx(0.1, abs=0.01)
 
 
 # ---- training ----
