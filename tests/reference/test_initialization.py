@@ -1,4 +1,4 @@
-"""Parameters are drawn as the papers say: ConvS2S, section 3.5, and Sutskever et al., section 3.4."""
+"""Parameters are drawn as the papers say: in section 3.5, and Sutskever et al. in section 3.4."""
 
 from typing import Any
 

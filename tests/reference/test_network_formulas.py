@@ -3,7 +3,7 @@
 Logits, attention and gradients of training, and each step of decoding.
 """
 
-from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,15 +11,12 @@ import torch
 from torch import Tensor
 
 from convs2s.data.vocabulary import PADDING
-from convs2s.models.convs2s import ConvS2S
 from convs2s.models.network import Network
 from tests.reference.plain_convs2s import ENCODER_STACK, PlainConvS2S
 from tests.reference.plain_recurrent import PlainLstm, PlainRnn
 from tests.support.networks import (
-    TYPES,
     assert_incremental_equals_full,
     batch,
-    convs2s,
     lstm,
     network,
     rnn,
@@ -37,33 +34,26 @@ ROWS = [
 """The place of each sentence, without its padding, and what the decoder reads."""
 
 
-def selecting() -> ConvS2S:
-    """Even kernels, no target positions, and a lookup table as output layer."""
-    architecture = convs2s(
-        ((8, 2), (6, 4)),
-        ((8, 2), (8, 3)),
-        embedding=10,
-        output_embedding=6,
-        attention=[2],
-        positions={"target": False, "maximum": 30},
-        vocabulary_selection={},
-    )
-    torch.manual_seed(4)
-    model = ConvS2S(architecture, TYPES, TYPES).double()
-    for parameter in model.parameters():
-        parameter.data.mul_(2.0)
-    return model
-
-
 def near(found: Tensor, expected: Tensor) -> None:
     torch.testing.assert_close(found, expected, atol=1e-9, rtol=1e-9)
 
 
-@pytest.mark.parametrize(
-    "make", [network, lambda: network(attention=(True, False, True)), selecting]
-)
-def test_convs2s_computes_its_formulas(make: Callable[[], ConvS2S]) -> None:
-    model = make().eval()
+# The last: an even kernel, no target positions, and a lookup table as output layer.
+NETWORKS: list[dict[str, Any]] = [
+    {},
+    {"attention": (True, False, True)},
+    {
+        "kernels": (2, 4, 3),
+        "attention": (False, True, False),
+        "positions": {"target": False, "maximum": 30},
+        "vocabulary_selection": {},
+    },
+]
+
+
+@pytest.mark.parametrize("settings", NETWORKS)
+def test_convs2s_computes_its_formulas(settings: dict[str, Any]) -> None:
+    model = network(**settings).eval()
     weights = {
         name: parameter.detach().clone().requires_grad_()
         for name, parameter in model.named_parameters()
