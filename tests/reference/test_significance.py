@@ -40,7 +40,6 @@ def test_bleu_and_lengths_of_sums_are_those_of_the_metric() -> None:
     shorter = [line.rsplit(" ", 2)[0] for line in said]
     statistics = statistics_of(shorter, references)
     (bleu,), (without,), (ratio,) = measured(statistics)
-    assert bleu == pytest.approx(bleu_of(statistics))
     assert ratio == pytest.approx(length_ratio(shorter, references))
     assert without * math.exp(1 - 1 / ratio) == pytest.approx(bleu)
     nothing = measured(statistics_of([""] * LINES, references))

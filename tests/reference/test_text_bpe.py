@@ -11,48 +11,42 @@ from convs2s.files.text import write_lines
 from convs2s.text.bpe import Bpe, count_tokens, join
 from tests.support.golden import DATA, golden_lines
 
-JOINT = {"data": "codes.2000", "golden": "codes.8000"}
-OUTPUTS = {"data": 12, "golden": 16}
+FOLDER = DATA / "bpe"
 
 
-def codes_of(golden: Path, name: str = "") -> str:
-    """Return the content of a file of codes, the joint ones unless another is named."""
-    path = golden / "bpe" / (name or JOINT[golden.name])
-    return path.read_bytes().decode("utf-8")
+def codes_of(name: str) -> str:
+    return (FOLDER / name).read_bytes().decode("utf-8")
 
 
-def vocabulary(golden: Path, language: str) -> Counter[str]:
+CODES = codes_of("codes.2000")
+
+
+def vocabulary(language: str) -> Counter[str]:
     """Return how often each token occurs in the training text, as subword-nmt counted."""
-    lines = golden_lines(golden / "bpe", f"vocab.{language}")
-    pairs = (line.split(" ") for line in lines)
+    pairs = (line.split(" ") for line in golden_lines(FOLDER, f"vocab.{language}"))
     return Counter({token: int(count) for token, count in pairs})
 
 
-def splitter(golden: Path, option: str, language: str) -> Bpe:
+def splitter(option: str, language: str) -> Bpe:
     """Return what splits as apply-bpe does with an option of the names of its output."""
-    codes = codes_of(golden)
     if option == "vt50":
-        counts = vocabulary(golden, language)
-        frequent = {token for token, count in counts.items() if count >= 50}
-        return Bpe(codes, frequent)
+        counts = vocabulary(language)
+        return Bpe(CODES, {token for token, count in counts.items() if count >= 50})
     if option == "gloss":
-        return Bpe(codes, glossaries=["&apos;", "&quot;", "[A-Z][a-z]+"])
-    if option.startswith("merges"):
-        lines = codes.splitlines(keepends=True)
-        merges = int(option.removeprefix("merges"))
-        return Bpe("".join(lines[: merges + 1]))
-    return Bpe(codes_of(golden, "codes.fr.500") if option == "fr500" else codes)
+        return Bpe(CODES, glossaries=["&apos;", "&quot;", "[A-Z][a-z]+"])
+    if option == "merges500":
+        return Bpe("".join(CODES.splitlines(keepends=True)[:501]))
+    return Bpe(codes_of("codes.fr.500") if option == "fr500" else CODES)
 
 
-def test_split_is_apply_bpe_and_join_undoes_it(golden: Path) -> None:
-    folder = golden / "bpe"
-    names = {path.name.removesuffix(".gz") for path in folder.glob("out.*")}
-    assert len(names) == OUTPUTS[golden.name]
+def test_split_is_apply_bpe_and_join_undoes_it() -> None:
+    names = {path.name.removesuffix(".gz") for path in FOLDER.glob("out.*")}
+    assert len(names) == 12
     for name in names:
         _, part, *option, language = name.split(".")
-        bpe = splitter(golden, "".join(option), language)
-        given = golden_lines(folder, f"in.{part}.{language}")
-        wanted = golden_lines(folder, name)
+        bpe = splitter("".join(option), language)
+        given = golden_lines(FOLDER, f"in.{part}.{language}")
+        wanted = golden_lines(FOLDER, name)
         found = [bpe.split(line) for line in given]
         # subword-nmt keeps the blanks at both ends of a line.
         assert found == [line.strip(" \r") for line in wanted], name
@@ -65,7 +59,7 @@ def words(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Path]]:
     folder = tmp_path_factory.mktemp("words")
     tables: dict[str, list[Path]] = {"en": [], "fr": []}
     for language, of_language in tables.items():
-        lines = golden_lines(DATA / "bpe", f"train.tok.{language}")
+        lines = golden_lines(FOLDER, f"train.tok.{language}")
         for number, part in enumerate((lines[:6000], lines[6000:])):
             text = folder / f"{language}{number}"
             write_lines(text, part)
@@ -75,9 +69,9 @@ def words(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Path]]:
 
 
 def test_token_counts_are_the_vocabulary(words: dict[str, list[Path]]) -> None:
-    bpe = Bpe(codes_of(DATA))
+    bpe = Bpe(CODES)
     for language, tables in words.items():
-        assert count_tokens(added_counts(tables), bpe) == vocabulary(DATA, language)
+        assert count_tokens(added_counts(tables), bpe) == vocabulary(language)
 
 
 def test_codes_are_those_learned_by_subword_nmt(
@@ -89,4 +83,4 @@ def test_codes_are_those_learned_by_subword_nmt(
         (words["fr"], 500, "codes.fr.500"),
     ):
         learn_bpe(words=tables, output=tmp_path / "codes", merges=merges)
-        assert (tmp_path / "codes").read_text("utf-8") == codes_of(DATA, name)
+        assert (tmp_path / "codes").read_text("utf-8") == codes_of(name)
