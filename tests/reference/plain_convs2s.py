@@ -6,7 +6,6 @@ operations. What autograd makes of it are the gradients that training has to fol
 
 from collections.abc import Mapping
 
-import torch
 from torch import Tensor
 from torch.nn import functional
 
@@ -102,14 +101,3 @@ class PlainConvS2S:
         v, g = self.weights[f"{name}.weight_v"], self.weights[f"{name}.weight_g"]
         norm = v.flatten(1).square().sum(1).sqrt()
         return v * (g / norm).reshape(-1, *[1] * (v.dim() - 1))
-
-
-def negative_log_likelihood(logits: Tensor, target: Tensor, smoothing: float) -> Tensor:
-    """Return the loss of (n, V) summed over the target (n,), in nats.
-
-    ``smoothing`` of the probability mass is spread evenly over all types.
-    """
-    truth = torch.full_like(logits, smoothing / logits.shape[1])
-    truth[torch.arange(len(target)), target] += 1.0 - smoothing
-    log_probabilities = logits - logits.logsumexp(1, keepdim=True)
-    return -(truth * log_probabilities).sum()

@@ -12,7 +12,7 @@ from torch import Tensor
 from convs2s.config.decoding import DecodingSettings
 from convs2s.data.batches import Indices
 from convs2s.data.vocabulary import END, PADDING, UNKNOWN
-from convs2s.decoding.search import Hypothesis, beam_search
+from convs2s.decoding.search import beam_search
 from convs2s.models.ensemble import DecoderState, Ensemble
 from plain_decoder import plain_search
 from tests.support.networks import batch, network, options
@@ -86,7 +86,6 @@ class Bigrams:
     attends = False
 
     def __init__(self, following: Mapping[int, Mapping[int, float]]) -> None:
-        self.steps = 0
         self.table = torch.full((C + 1, C + 1), -torch.inf)
         for last, probabilities in following.items():
             for token, probability in probabilities.items():
@@ -96,21 +95,16 @@ class Bigrams:
         """There is no limit."""
 
     def start(self, source: Indices, *_: object) -> DecoderState:
-        return BigramsState(source, self)
+        return BigramsState(source, self.table)
 
 
 class BigramsState(DecoderState):
-    def __init__(self, source: Indices, ensemble: Bigrams) -> None:
+    def __init__(self, source: Indices, table: Tensor) -> None:
         super().__init__([], [], torch.from_numpy(source), "probabilities")
-        self.ensemble = ensemble
+        self.table = table
 
     def step(self, previous: Tensor) -> tuple[Tensor, None]:
-        self.ensemble.steps += 1
-        return self.ensemble.table[previous], None
-
-
-def searched(bigrams: Bigrams, **settings: Any) -> list[list[Hypothesis]]:
-    return beam_search(cast(Ensemble, bigrams), batch(4, 2), options(**settings))
+        return self.table[previous], None
 
 
 @pytest.mark.parametrize(
@@ -132,13 +126,7 @@ def test_what_becomes_of_the_place_of_a_finished_hypothesis(
 ) -> None:
     limit = {"factor": 0, "offset": 3}
     how = {"finished": finished, "length_penalty": 0.0, "maximum_length": limit}
-    for found in searched(Bigrams(following), beam=2, **how):
+    ensemble = cast(Ensemble, Bigrams(following))
+    for found in beam_search(ensemble, batch(4, 2), options(beam=2, **how)):
         scored = [(one.tokens, round(math.exp(one.score), 6)) for one in found]
         assert scored == expected
-
-
-@pytest.mark.parametrize(("beam", "steps"), [(1, 2), (2, 3)])
-def test_a_search_ends_with_its_last_output(beam: int, steps: int) -> None:
-    bigrams = Bigrams(NEXT)
-    searched(bigrams, beam=beam, maximum_length={"factor": 0, "offset": 40})
-    assert bigrams.steps == steps

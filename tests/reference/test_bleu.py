@@ -19,12 +19,11 @@ def rows_of(table: str) -> Iterator[tuple[list[list[str]], bool, str]]:
     International tokenization is no metric of the paper.
     """
     for line in read_lines(FOLDER / table):
-        name, *stated, option, printed = line.split("\t")
+        name, references, option, printed = line.split("\t")
         if "--international-tokenization" in option:
             continue
         stem, _, _ = name.partition(".hyp.")
         # Their number, or the name of the one of two that counts.
-        (references,) = stated
         if references == "1":
             ends = ["ref"]
         elif references.isdigit():
@@ -33,7 +32,7 @@ def rows_of(table: str) -> Iterator[tuple[list[list[str]], bool, str]]:
             ends = [references]
         names = [name, *(f"{stem}.{end}" for end in ends)]
         texts = [golden_lines(FOLDER, each) for each in names]
-        yield texts, option == "-lc" or option == "(case-insensitive)", printed
+        yield texts, option in ("-lc", "(case-insensitive)"), printed
 
 
 def test_bleu_and_length_ratio_are_multi_bleu_perl() -> None:

@@ -4,7 +4,6 @@ from dataclasses import replace
 
 import pytest
 
-from convs2s.config.architecture import VocabularySelection
 from convs2s.config.settings import Settings
 from convs2s.costs.budget import TrainingCost, budgets
 from convs2s.costs.roofline import CalculatedSpeed, estimates
@@ -61,14 +60,3 @@ def test_the_host_starts_operations_and_gpus_sum_their_gradients(
         for one, summing in zip(found, sums, strict=True):
             seconds = launches * 22.7e-6 + summing
             assert one.rate == pytest.approx(256 * 30 / seconds, rel=1e-3)
-    # Without a replay: as many tokens at a time as fit into its memory, as stated, or all.
-    selection = VocabularySelection(frequent=9, candidates=9)
-    changes = {"vocabulary_selection": selection}
-    architecture = training.work.architecture.model_copy(update=changes)
-    for stated, times in ((4000, 4), (8000, 16), (None, 1)):
-        batch = recipe.batch.model_copy(update={"micro_batch_tokens": stated})
-        recipe = recipe.model_copy(update={"batch": batch, "compile": False})
-        work = replace(training.work, recipe=recipe, architecture=architecture)
-        update = CalculatedSpeed(endless, settings.costs).update(work, 128_000)
-        assert update is not None
-        assert update.launches == times * 28 * 61

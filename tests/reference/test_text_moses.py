@@ -6,14 +6,13 @@ output of ``tok-a``.
 
 import json
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 
 import pytest
 
 from convs2s.files.text import read_lines
 from convs2s.text.detokenizer import Detokenizer
-from convs2s.text.moses import _CONTROLS, Tokenizer
+from convs2s.text.moses import Tokenizer
 from convs2s.text.normalize import Normalizer, remove_non_printing
 from convs2s.text.preparation import Preparation
 from tests.support.golden import DATA, golden_lines, plain_or_packed
@@ -39,29 +38,16 @@ UNEQUAL = {
 """The hand-written lines on which ours may differ, and why."""
 
 
-def unescaped(tokenizer: Tokenizer, line: str) -> str:
-    """Tokenize a line as ``tokenizer.perl -a -no-escape`` does."""
-    words: str = tokenizer.tokenize(
-        _CONTROLS.sub("", line),
-        aggressive_dash_splits=True,
-        escape=False,
-        return_str=True,
-    )
-    return words
-
-
 Tool = Callable[[str], str]
 
 
 def tools(language: str) -> dict[str, Tool]:
     """Return what does the work of each kind of output."""
-    aggressive = Tokenizer(language)
     return {
         "norm": Normalizer(language),
         "rmnp": remove_non_printing,
         "tok": Tokenizer(language, aggressive=False),
-        "tok-a": aggressive,
-        "tok-a-noesc": partial(unescaped, aggressive),
+        "tok-a": Tokenizer(language),
         "fairseq-train": Preparation("moses_train", language).prepare,
         "fairseq-test": Preparation("moses_test", language).prepare,
         "wmt16": Preparation("wmt16_plain", language).prepare,
