@@ -54,7 +54,6 @@ def test_detokenized_bleu_is_mteval_v13a() -> None:
         assert f"{score / 100:.4f}" == printed
 
 
-CHINESE = ["她每天早上六点去河边跑步。", "她每天早上七点去河边散步。"]
 JAPANESE = ["彼は毎朝六時に川まで走ります。", "彼は毎朝七時に川まで歩きます。"]
 UKRAINIAN = [
     "Вона біжить о шостій; так, до річки.",
@@ -65,11 +64,9 @@ UKRAINIAN = [
 @pytest.mark.parametrize(
     ("texts", "form", "printed"),
     [
-        (CHINESE, "13a", "0.00"),
         (JAPANESE, "zh", "43.67"),
         (JAPANESE, "char", "49.36"),
         (UKRAINIAN, "intl", "65.80"),
-        (UKRAINIAN, "none", "41.11"),
     ],
 )
 def test_other_scripts_are_scored_as_by_sacrebleu(

@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from convs2s.scoring import significance
-from convs2s.scoring.bleu import compare, length_ratio, statistics_of
+from convs2s.scoring.bleu import compare, statistics_of
 from convs2s.scoring.significance import (
     Effect,
     SampledRuns,
@@ -35,17 +35,6 @@ def system(wrong: float, seed: int) -> tuple[list[str], list[str]]:
     return said, references
 
 
-def test_bleu_and_lengths_of_sums_are_those_of_the_metric() -> None:
-    said, references = system(0.2, seed=3)
-    shorter = [line.rsplit(" ", 2)[0] for line in said]
-    statistics = statistics_of(shorter, references)
-    (bleu,), (without,), (ratio,) = measured(statistics)
-    assert ratio == pytest.approx(length_ratio(shorter, references))
-    assert without * math.exp(1 - 1 / ratio) == pytest.approx(bleu)
-    nothing = measured(statistics_of([""] * LINES, references))
-    assert (nothing.bleu[0], nothing.length_ratio[0]) == (0.0, 0.0)
-
-
 @pytest.mark.parametrize("most", [10**8, 0])
 def test_drawn_sets_are_of_whole_sentences(
     most: int, monkeypatch: pytest.MonkeyPatch
@@ -53,12 +42,16 @@ def test_drawn_sets_are_of_whole_sentences(
     """The same whether the counts of a set are kept, or drawn again in parts."""
     monkeypatch.setattr(significance, "_MAX_CACHED_COUNTS", most)
     monkeypatch.setattr(significance, "_MAX_INDICES_AT_ONCE", LINES * 7)
-    statistics = statistics_of(*system(0.2, seed=3))
+    said, references = system(0.2, seed=3)
+    shorter = [line.rsplit(" ", 2)[0] for line in said]
+    statistics = statistics_of(shorter, references)
     generator = np.random.default_rng(significance.RESAMPLING_SEED)
     expected = [
         bleu_of(statistics[generator.integers(LINES, size=LINES)]) for _ in range(20)
     ]
     assert drawn_measures(statistics, 20).bleu.tolist() == pytest.approx(expected)
+    nothing = measured(statistics_of([""] * LINES, references))
+    assert (nothing.bleu[0], nothing.length_ratio[0]) == (0.0, 0.0)
 
 
 def test_the_interval_over_sentences_is_that_of_two_files() -> None:

@@ -53,34 +53,23 @@ def test_split_is_apply_bpe_and_join_undoes_it() -> None:
         assert [join(line) for line in wanted] == given
 
 
-@pytest.fixture(scope="module")
-def words(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Path]]:
-    """How often each word of our training text occurs: tables of two parts of each language."""
-    folder = tmp_path_factory.mktemp("words")
-    tables: dict[str, list[Path]] = {"en": [], "fr": []}
-    for language, of_language in tables.items():
+@pytest.mark.parametrize(
+    ("languages", "merges", "codes"),
+    [(("en", "fr"), 2000, "codes.2000"), (("fr",), 500, "codes.fr.500")],
+)
+def test_codes_are_those_learned_by_subword_nmt(
+    tmp_path: Path, languages: tuple[str, ...], merges: int, codes: str
+) -> None:
+    """From tables of how often each word occurs, one for each half of a text."""
+    tables = []
+    for language in languages:
         lines = golden_lines(FOLDER, f"train.tok.{language}")
         for number, part in enumerate((lines[:6000], lines[6000:])):
-            text = folder / f"{language}{number}"
+            text = tmp_path / f"{language}{number}"
             write_lines(text, part)
-            of_language.append(text.with_suffix(".tsv"))
-            count_words(text=text, output=of_language[-1])
-    return tables
-
-
-def test_token_counts_are_the_vocabulary(words: dict[str, list[Path]]) -> None:
-    bpe = Bpe(CODES)
-    for language, tables in words.items():
-        assert count_tokens(added_counts(tables), bpe) == vocabulary(language)
-
-
-def test_codes_are_those_learned_by_subword_nmt(
-    words: dict[str, list[Path]], tmp_path: Path
-) -> None:
-    """The joint ones, and French ones of its own words."""
-    for tables, merges, name in (
-        ([*words["en"], *words["fr"]], 2000, "codes.2000"),
-        (words["fr"], 500, "codes.fr.500"),
-    ):
-        learn_bpe(words=tables, output=tmp_path / "codes", merges=merges)
-        assert (tmp_path / "codes").read_text("utf-8") == codes_of(name)
+            tables.append(text.with_suffix(".tsv"))
+            count_words(text=text, output=tables[-1])
+    learn_bpe(words=tables, output=tmp_path / "codes", merges=merges)
+    assert (tmp_path / "codes").read_text("utf-8") == codes_of(codes)
+    counted = count_tokens(added_counts(tables[-2:]), Bpe(CODES))
+    assert counted == vocabulary("fr")
