@@ -11,24 +11,16 @@ import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
+from convs2s.config.architecture import ConvS2SArchitecture
 from convs2s.config.decoding import DecodingSettings
 from convs2s.data.store import TokenStore, write_store
 from convs2s.data.vocabulary import PADDING
 from convs2s.interop import fairseq as layout
+from convs2s.interop.checkpoint import read_checkpoint
 from convs2s.models.convs2s import ConvS2S
 from convs2s.models.kernels.logits import summed_cross_entropy
-from tests.support.networks import convs2s, options
+from tests.support.networks import options
 
-LAYERS = ((32, 3), (32, 3), (24, 1))
-ARCHITECTURE = convs2s(
-    LAYERS,
-    LAYERS,
-    embedding=16,
-    output_embedding=16,
-    positions={"maximum": 20},
-    dropout=0.0,
-    gradient_scaling="fairseq",
-)
 TYPES = 48
 
 Arrays = Mapping[str, npt.NDArray[Any]]
@@ -61,12 +53,12 @@ def to_ours(name: str, array: npt.NDArray[Any]) -> Tensor:
 
 def load(folder: Path) -> ConvS2S:
     """Return the tiny model."""
-    model = ConvS2S(ARCHITECTURE, TYPES, TYPES)
-    weights = np.load(folder / "checkpoint_tiny_weights.npz")
-    state = model.state_dict()
-    for name in state:
-        state[name] = to_ours(name, weights[layout.their_name(name)])
-    model.load_state_dict(state)
+    name = "checkpoint_tiny.pt"
+    checkpoint = read_checkpoint(folder / name)
+    architecture = layout.architecture_of(checkpoint, name)
+    assert isinstance(architecture, ConvS2SArchitecture)
+    model = ConvS2S(architecture, TYPES, TYPES)
+    model.load_state_dict(layout.convert(checkpoint.weights, model, name))
     return model
 
 

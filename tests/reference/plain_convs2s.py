@@ -4,12 +4,8 @@ It knows the names of the weights and nothing else of the package: no padding, n
 operations. What autograd makes of it are the gradients that training has to follow.
 """
 
-from collections.abc import Mapping
-
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn import functional
-
-Weights = Mapping[str, Tensor]
 
 HALF = 0.5**0.5
 
@@ -18,15 +14,19 @@ ENCODER_STACK = ("encoder.in_projection", "encoder.blocks", "encoder.out_project
 
 
 class PlainConvS2S:
-    """Some weights, and how they are read.
+    """A copy of a network's weights, and how they are read.
 
     Attributes:
         weights: by the names of the network's ``state_dict``.
         gradient_factor: of the gradient that enters the encoder's stack from the attention.
     """
 
-    def __init__(self, weights: Weights, gradient_factor: float = 1.0) -> None:
-        self.weights, self.gradient_factor = weights, gradient_factor
+    def __init__(self, network: nn.Module, gradient_factor: float = 1.0) -> None:
+        self.weights = {
+            name: parameter.detach().clone().requires_grad_()
+            for name, parameter in network.named_parameters()
+        }
+        self.gradient_factor = gradient_factor
 
     def logits(self, source: Tensor, previous: Tensor) -> tuple[Tensor, list[Tensor]]:
         """Return logits (n, V) and the attention (n, m) of each attending block."""

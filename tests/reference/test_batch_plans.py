@@ -85,15 +85,11 @@ def test_a_plan_is_that_of_the_plain_implementation(
     assert plan_batches(nothing, nothing, limits, np.random.default_rng(1)) == []
 
 
-@pytest.mark.parametrize("limit", [{"sentences": 64}, {"tokens": 4000}])
-def test_planning_takes_a_few_bytes_a_pair(
-    limit: dict[str, int], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_planning_takes_a_few_bytes_a_pair(monkeypatch: pytest.MonkeyPatch) -> None:
     pairs = 200_000  # beside which the fixed costs are small
     monkeypatch.setattr(batches, "SORT_CHUNK", pairs // 50)
     source, target = lengths(pairs)
-    stated = {"sentences": None, "micro_batch_tokens": None, **limit}
-    limits = BatchLimits.model_validate(stated)
+    limits = BatchLimits(sentences=None, tokens=4000, micro_batch_tokens=None)
     tracemalloc.start()
     plan = plan_batches(source, target, limits, np.random.default_rng(1))
     held, peak = tracemalloc.get_traced_memory()

@@ -80,8 +80,8 @@ HALF = {END: 0.5, A: 0.25, B: 0.25}
 EQUAL = {END: {A: 0.5, B: 0.5}, A: HALF, B: {C: 1.0}, C: HALF}
 
 
-class Bigrams:
-    """An ensemble that looks at nothing but the last token."""
+class Bigrams(DecoderState):
+    """An ensemble, and its state in a search, that looks at nothing but the last token."""
 
     attends = False
 
@@ -95,13 +95,8 @@ class Bigrams:
         """There is no limit."""
 
     def start(self, source: Indices, *_: object) -> DecoderState:
-        return BigramsState(source, self.table)
-
-
-class BigramsState(DecoderState):
-    def __init__(self, source: Indices, table: Tensor) -> None:
         super().__init__([], [], torch.from_numpy(source), "probabilities")
-        self.table = table
+        return self
 
     def step(self, previous: Tensor) -> tuple[Tensor, None]:
         return self.table[previous], None

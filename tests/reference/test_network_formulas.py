@@ -5,7 +5,6 @@ Logits, attention and gradients of training, and each step of decoding.
 
 from typing import Any
 
-import numpy as np
 import pytest
 import torch
 from torch import Tensor
@@ -54,11 +53,7 @@ NETWORKS: list[dict[str, Any]] = [
 @pytest.mark.parametrize("settings", NETWORKS)
 def test_convs2s_computes_its_formulas(settings: dict[str, Any]) -> None:
     model = network(**settings).eval()
-    weights = {
-        name: parameter.detach().clone().requires_grad_()
-        for name, parameter in model.named_parameters()
-    }
-    plain = PlainConvS2S(weights)
+    plain = PlainConvS2S(model)
     logits, attentions = model(SOURCE, READ)
     upstream = torch.randn_like(logits)
     total = torch.zeros(())
@@ -69,9 +64,9 @@ def test_convs2s_computes_its_formulas(settings: dict[str, Any]) -> None:
             near(mine[row, :, : one.shape[1]], one)
         total = total + (expected * upstream[row]).sum()
     gradients = torch.autograd.grad((logits * upstream).sum(), [*model.parameters()])
-    by_formulas = torch.autograd.grad(total, [*weights.values()])
+    by_formulas = torch.autograd.grad(total, [*plain.weights.values()])
     # The default scaling divides the gradients of the encoder's stack (section 3.5).
-    for name, mine, one in zip(weights, gradients, by_formulas, strict=True):
+    for name, mine, one in zip(plain.weights, gradients, by_formulas, strict=True):
         divisor = len(attentions) if name.startswith(ENCODER_STACK) else 1
         near(mine, one / divisor)
     assert_incremental_equals_full(model, SOURCE, READ)
@@ -80,16 +75,14 @@ def test_convs2s_computes_its_formulas(settings: dict[str, Any]) -> None:
 @pytest.mark.parametrize("reverse_source", [True, False])
 def test_the_lstm_computes_its_formulas(reverse_source: bool) -> None:
     model = lstm(layers=3, reverse_source=reverse_source).eval()
-    weights = {name: tensor.numpy() for name, tensor in model.state_dict().items()}
-    plain = PlainLstm(weights, reverse_source)
+    plain = PlainLstm(model.state_dict())
     logits, _ = model(SOURCE, READ)
     states = model.encode(SOURCE)
     for row, words, previous in ROWS:
-        found = plain.logits(words.tolist(), previous.tolist())
-        near(logits[row], torch.from_numpy(found))
-        for mine, expected in zip(states, plain.states(words.tolist()), strict=True):
-            output_and_cells = torch.stack(mine)[:, 0, row]
-            near(output_and_cells, torch.from_numpy(np.stack(expected)))
+        expected = plain.states(words, reverse_source)
+        for mine, of_layer in zip(states, expected, strict=True):
+            near(torch.stack(mine)[:, 0, row], torch.stack(of_layer))
+        near(logits[row], plain.logits(expected, previous))
     assert_incremental_equals_full(model, SOURCE, READ)
 
 
@@ -99,13 +92,12 @@ def test_a_recurrent_network_with_attention_computes_its_formulas(
     cell: str, attention: str
 ) -> None:
     model = rnn(cell, attention, layers=2).eval()
-    weights = {name: tensor.numpy() for name, tensor in model.state_dict().items()}
-    plain = PlainRnn(weights, attention)
+    plain = PlainRnn(model.state_dict())
     logits, (attended,) = model(SOURCE, READ)
     for row, words, previous in ROWS:
-        expected, weighted = plain.run(words.tolist(), previous.tolist())
-        near(logits[row], torch.from_numpy(expected))
-        near(attended[row, :, : len(words)], torch.from_numpy(weighted))
+        expected, weighted = plain.run(words, previous, attention)
+        near(logits[row], expected)
+        near(attended[row, :, : len(words)], weighted)
         assert not attended[row, :, len(words) :].any()
     assert_incremental_equals_full(model, SOURCE, READ)
 

@@ -52,30 +52,15 @@ def made(scaling: str = "paper") -> Network:
     return network
 
 
-def weights_of(network: Network) -> Tensors:
-    return {
-        name: parameter.detach().clone().requires_grad_()
-        for name, parameter in network.named_parameters()
-    }
-
-
 def loss_of(
-    weights: Tensors,
-    store: TokenStore,
-    rows: Any,
-    smoothing: float = 0.0,
-    scaling: str = "paper",
+    plain: PlainConvS2S, store: TokenStore, rows: Any, smoothing: float = 0.0
 ) -> tuple[Tensor, int]:
     """Return the summed loss of some pairs, and their target tokens."""
-    factor = 1.0 / (2 * ATTENTION_LAYERS) if scaling == "fairseq" else 1.0
-    plain = PlainConvS2S(weights, factor)
     total = torch.zeros((), dtype=torch.float64)
     tokens = 0
     for row in rows:
         source, target = (torch.tensor(side.tolist()) for side in store[int(row)])
-        # </s>, and all but the last token.
-        previous = torch.cat([target[-1:], target[:-1]])
-        logits, _ = plain.logits(source, previous)
+        logits, _ = plain.logits(source, target.roll(1))  # </s>, and all but the last
         total = total + functional.cross_entropy(
             logits, target, reduction="sum", label_smoothing=smoothing
         )
@@ -130,14 +115,16 @@ def test_three_updates_are_those_by_hand(
 ) -> None:
     recipe = tiny.settings(**changes).training
     network = made(scaling)
-    weights = weights_of(network)
+    factor = 1.0 / (2 * ATTENTION_LAYERS) if scaling == "fairseq" else 1.0
+    plain = PlainConvS2S(network, factor)
+    weights = plain.weights
     memories: dict[str, Tensors] = {name: {} for name in weights}
     updater = Updater(network, recipe, seed=1, device="cpu")
     before = RATES[0]
     clipped = False
     for number, rate in enumerate(RATES):
         report = make_update(updater, train, ROWS, Moment(1, number, rate))
-        loss, tokens = loss_of(weights, train, ROWS, recipe.label_smoothing, scaling)
+        loss, tokens = loss_of(plain, train, ROWS, recipe.label_smoothing)
         divisor = tokens if recipe.normalize == "tokens" else len(ROWS)
         gradients = torch.autograd.grad(loss / divisor, list(weights.values()))
         found = dict(zip(weights, gradients, strict=True))
@@ -172,7 +159,7 @@ def test_validation_is_the_mean_loss_of_the_targets_tokens_without_smoothing(
     write_store(tmp_path / "valid.arrow", pairs)
     valid = TokenStore(tmp_path / "valid.arrow")
     network = made()
-    loss, _ = loss_of(weights_of(network), valid, range(2))
+    loss, _ = loss_of(PlainConvS2S(network), valid, range(2))
     found = Updater(network, recipe, seed=1, device="cpu").validate(valid)
     assert found == pytest.approx(loss.item() / 5, rel=1e-9)
 
@@ -181,7 +168,7 @@ def test_a_try_that_fails_leaves_no_share_of_the_loss(
     train: TokenStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     network = made()
-    loss, _ = loss_of(weights_of(network), train, ROWS)
+    loss, _ = loss_of(PlainConvS2S(network), train, ROWS)
     updater = Updater(network, tiny.settings().training, seed=1, device="cpu")
     # The whole, then each half.
     fits = iter([False, True, False])

@@ -2,7 +2,6 @@
 
 import json
 import math
-from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
@@ -132,9 +131,11 @@ def masked_loss(
 def test_an_update_is_that_of_the_full_softmax_without_the_other_types(
     data: TrainingData, chosen: Shortlist
 ) -> None:
-    torch.manual_seed(1)
-    one = build_network(SETTINGS.architecture, 15, 15).double()
-    other = deepcopy(one)
+    networks = []
+    for _ in range(2):
+        torch.manual_seed(1)
+        networks.append(build_network(SETTINGS.architecture, 15, 15).double())
+    one, other = networks
     recipe = SETTINGS.training.model_copy(update={"clip": 1e9})
     updater = Updater(one, recipe, seed=1, device="cpu", shortlist=chosen)
     # Two pairs with the word that is nobody's candidate: too few to select every type.
