@@ -77,8 +77,7 @@ def test_networks_that_were_trained_alike_share_their_variance(demo: Settings) -
     assert result.p == pytest.approx(2 * stats.t.sf(0.4 / error, 6))
     expected = error * (stats.t.ppf(0.975, 6) + stats.t.ppf(0.8, 6))
     assert result.detectable == pytest.approx(expected)
-    equal = stats.levene(*alike).pvalue
-    assert f"variance of 3 networks pooled (Levene p = {equal:.2f})" in str(result.test)
+    assert "variance of 3 networks pooled" in str(result.test)
     # Two are too few, and variances that differ are not pooled.
     assert finding(demo, CLAIM, *found[:6]).test == claims.RUNS
     assert finding(demo, CLAIM, *found).test == claims.RUNS

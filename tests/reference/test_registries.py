@@ -44,7 +44,8 @@ def test_members_are_in_the_archives_of_the_mirror(
     for archive, named in members.items():
         if archive.suffix == ".zip":
             with zipfile.ZipFile(archive) as opened:
-                assert named <= set(opened.namelist()), archive
+                found = opened.namelist()
         else:
             with tarfile.open(archive) as opened_tar:
-                assert named <= set(opened_tar.getnames()), archive
+                found = opened_tar.getnames()
+        assert named <= set(found), archive
