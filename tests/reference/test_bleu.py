@@ -54,26 +54,11 @@ def test_detokenized_bleu_is_mteval_v13a() -> None:
         assert f"{score / 100:.4f}" == printed
 
 
-JAPANESE = ["彼は毎朝六時に川まで走ります。", "彼は毎朝七時に川まで歩きます。"]
-UKRAINIAN = [
-    "Вона біжить о шостій; так, до річки.",
-    "Вона біжить о сьомій; так, до річки.",
-]
-
-
-@pytest.mark.parametrize(
-    ("texts", "form", "printed"),
-    [
-        (JAPANESE, "zh", "43.67"),
-        (JAPANESE, "char", "49.36"),
-        (UKRAINIAN, "intl", "65.80"),
-    ],
-)
-def test_other_scripts_are_scored_as_by_sacrebleu(
-    texts: list[str], form: BleuForm, printed: str
-) -> None:
+@pytest.mark.parametrize(("form", "printed"), [("zh", "43.67"), ("char", "49.36")])
+def test_other_scripts_are_scored_as_by_sacrebleu(form: BleuForm, printed: str) -> None:
     """``sacrebleu --tokenize FORM`` (2.6.0) prints these scores and signatures."""
-    hypothesis, reference = texts
+    hypothesis = "彼は毎朝六時に川まで走ります。"
+    reference = "彼は毎朝七時に川まで歩きます。"
     score = corpus_bleu([hypothesis], [reference], form=form)
     assert str(score) == printed
     signature = f"nrefs:1|case:mixed|eff:no|tok:{form}|smooth:exp|"

@@ -65,7 +65,6 @@ def test_every_stem_is_rouge_155s() -> None:
         ),
         ("日本語", None, ""),
         ("aé b", 2, "a"),  # the first byte of é
-        ("aé bc", 5, "a b"),
         ("  abcdef", 4, "ab"),  # blanks count
     ],
 )
