@@ -64,6 +64,17 @@ class CpuRecording(Recording):
                     old.copy_(new)
 
 
+class Recorder:
+    """Makes recordings, and keeps them."""
+
+    def __init__(self) -> None:
+        self.made: list[CpuRecording] = []
+
+    def __call__(self) -> CpuRecording:
+        self.made.append(CpuRecording())
+        return self.made[-1]
+
+
 class Again(Recording):
     """Does the whole work again in place of a replay."""
 

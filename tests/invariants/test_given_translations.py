@@ -1,13 +1,13 @@
 """Log-probabilities of given translations: those of full passes, whatever is scored together."""
 
 import random
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
 import pytest
 import torch
 
-from convs2s.data.vocabulary import END
 from convs2s.decoding import rescoring
 from convs2s.decoding.rescoring import PairScorer, measure_perplexity, score_groups
 from convs2s.files.text import read_json, write_lines
@@ -31,6 +31,8 @@ LISTED = [
 ]
 """20 hypotheses of each sentence, empty ones and unknown words among them."""
 
+Scoring = Callable[..., list[str]]
+
 read_model = cache(load_model)
 
 
@@ -42,11 +44,10 @@ def full_pass(path: Path, source: str, target: str) -> torch.Tensor:
     net, description = read_model(path)
     sides = zip(description.vocabularies(), (source, target), strict=True)
     given, tokens = (torch.tensor([one.encode(text.split())]) for one, text in sides)
-    previous = torch.cat([torch.tensor([[END]]), tokens[:, :-1]], 1)
     with torch.no_grad():
-        logits, _ = net(given, previous)
+        logits, _ = net(given, tokens.roll(1, 1))  # </s>, and all but the last token
     found: torch.Tensor = logits[0].double().softmax(1)
-    return found.gather(1, tokens.view(-1, 1)).squeeze(1)
+    return found.gather(1, tokens.T).squeeze(1)
 
 
 def expected(path: Path, source: str, target: str) -> object:
@@ -54,44 +55,44 @@ def expected(path: Path, source: str, target: str) -> object:
     return pytest.approx(total, abs=1e-4)
 
 
+@pytest.fixture
+def score_pairs(run: Terminal, tmp_path: Path) -> Scoring:
+    """Write the files of the options, and return the lines that the command prints."""
+
+    def printed(*arguments: object, **files: list[str]) -> list[str]:
+        given: list[object] = []
+        for name, lines in files.items():
+            write_lines(tmp_path / name, lines)
+            given += [f"--{name}", tmp_path / name]
+        return run("score-pairs", *arguments, *given, "--threads", 1).splitlines()
+
+    return printed
+
+
 # ---- against full passes ----
 
 
-@pytest.mark.parametrize("kinds", [["model"], ["recurrent"], ["model", "recurrent"]])
 def test_scores_of_a_list_equal_a_full_forward_pass(
-    run: Terminal, request: pytest.FixtureRequest, tmp_path: Path, kinds: list[str]
+    score_pairs: Scoring, model: Path, recurrent: Path
 ) -> None:
-    paths = [request.getfixturevalue(kind) for kind in kinds]
-    write_lines(tmp_path / "source", SOURCES)
-    write_lines(tmp_path / "list", [row for rows in LISTED for row in rows])
-    files = ("--source", tmp_path / "source", "--n-best", tmp_path / "list")
-    options = ("--pretokenized", "--threads", 1)
-    printed = run("score-pairs", *paths, *files, *options).splitlines()
+    """An ensemble's probabilities are averaged."""
+    files = {"source": SOURCES, "n-best": [row for rows in LISTED for row in rows]}
+    printed = score_pairs(model, recurrent, "--pretokenized", **files)
     for group, rows in zip(read_n_best(printed, "printed"), LISTED, strict=True):
         for one, row in zip(group, rows, strict=True):
-            _, text, features, _ = row.split(" ||| ")
+            number, text, features, _ = row.split(" ||| ")
             assert (one.text, one.score) == (text.strip(), -0.5)
             assert one.features.split(" Model=")[0] == features
-            # an ensemble's probabilities are averaged
-            each = [full_pass(path, SOURCES[one.sentence], text) for path in paths]
+            source = SOURCES[int(number)]
+            each = [full_pass(path, source, text) for path in (model, recurrent)]
             total = float(torch.stack(each).mean(0).log().sum())
             assert one.feature("Model") == pytest.approx(total, abs=1e-4)
 
 
-def write_pairs(folder: Path, pairs: list[tuple[str, str]]) -> tuple[Path, Path]:
-    files = folder / "source", folder / "target"
-    for file, lines in zip(files, zip(*pairs, strict=True), strict=True):
-        write_lines(file, lines)
-    return files
-
-
-def test_pairs_are_scored_line_by_line(
-    run: Terminal, model: Path, tmp_path: Path
-) -> None:
+def test_pairs_are_scored_line_by_line(score_pairs: Scoring, model: Path) -> None:
     pairs = [("w1 w2", "w2x w1x"), ("w3", ""), ("", "w1x"), ("w1 " * 15, "w1x " * 15)]
-    source, target = write_pairs(tmp_path, pairs)
-    files = ("--source", source, "--target", target)
-    header, *rows = run("score-pairs", model, *files, "--threads", 1).splitlines()
+    source, target = map(list, zip(*pairs, strict=True))
+    header, *rows = score_pairs(model, source=source, target=target)
     assert header == "log_probability\ttokens"
     for row, pair in zip(rows, pairs, strict=True):
         score, tokens = row.split("\t")
@@ -102,25 +103,25 @@ def test_pairs_are_scored_line_by_line(
 def test_perplexity_is_by_token_and_ends_and_unknown_words_count(
     recurrent: Path, tmp_path: Path
 ) -> None:
-    pairs = [("w1 w2", "w2x unseen"), ("w3", ""), ("w4 unseen w1", "w1x w4x w2x")]
-    source, target = write_pairs(tmp_path, pairs)
+    pairs = [("w1 w2", "w2x unseen"), ("w3", "")]
+    write_lines(tmp_path / "source", ["w1 w2", "w3"])
+    write_lines(tmp_path / "target", ["w2x unseen", ""])
     measure_perplexity(
         models=[recurrent],
-        source=source,
-        target=target,
+        source=tmp_path / "source",
+        target=tmp_path / "target",
         output=tmp_path / "perplexity.json",
         device="cpu",
         threads=1,
         manifest={"run": "seed1"},
     )
     tokens = torch.cat([full_pass(recurrent, *pair) for pair in pairs])
-    score = float(tokens.log().mean().neg().exp())
-    assert read_json(tmp_path / "perplexity.json") == {
-        "lines": 3,
-        "perplexity": {
-            "score": pytest.approx(score, rel=1e-5),
-            "signature": f"{len(tokens)} tokens",
-        },
+    found = read_json(tmp_path / "perplexity.json")
+    score = found["perplexity"].pop("score")
+    assert score == pytest.approx(float(tokens.log().mean().neg().exp()), rel=1e-5)
+    assert found == {
+        "lines": 2,
+        "perplexity": {"signature": "4 tokens"},
         "manifest": {"run": "seed1"},
     }
 
@@ -130,17 +131,14 @@ def test_perplexity_is_by_token_and_ends_and_unknown_words_count(
     [((), ("w1 ,", "w1x , |")), (("--tokenized",), ("w1,", "w1x, &#124;"))],
 )
 def test_raw_text_is_prepared_and_words_are_taken_as_they_stand(
-    run: Terminal,
+    score_pairs: Scoring,
     model: Path,
-    tmp_path: Path,
     options: tuple[str, ...],
     pair: tuple[str, str],
 ) -> None:
-    write_lines(tmp_path / "source", ["w1,"])
-    write_lines(tmp_path / "list", ["0 ||| w1x, &#124; ||| A= 1 ||| -1"])
-    files = ("--source", tmp_path / "source", "--n-best", tmp_path / "list")
-    printed = run("score-pairs", model, *files, "--threads", 1, *options)
-    ((one,),) = read_n_best(printed.splitlines(), "printed")
+    files = {"source": ["w1,"], "n-best": ["0 ||| w1x, &#124; ||| A= 1 ||| -1"]}
+    printed = score_pairs(model, *options, **files)
+    ((one,),) = read_n_best(printed, "printed")
     assert one.feature("Model") == expected(model, *pair)
 
 
@@ -158,19 +156,11 @@ def test_scores_do_not_depend_on_what_is_scored_together(
         found = score_groups(scorer, SOURCES, groups, "Model", 0.0)
         return [one.feature("Model") for one in found]
 
-    first, *rest = LISTED[:8]
-    whole = scores(first)
-    for count in (1, 2, 3, 20):
-        others = [row for rows in rest for row in rows[:count]]
-        for own in (1, 3, 20):
-            assert scores([*first[:own], *others])[:own] == scores(first[:own])
-    assert scores(first[:3]) == whole[:3]
-    rows = [row for rows in LISTED[:8] for row in rows]
-    together = scores(rows)
-    for name, value in (
-        ("TARGETS_PER_CHUNK", 1),
-        ("TARGETS_PER_BATCH", 1),
-        ("TARGETS_PER_UNIT", 2),
-    ):
-        monkeypatch.setattr(rescoring, name, value)
+    alone = [scores(rows) for rows in LISTED[:8]]
+    for count in (1, 3, 20):
+        rows = [row for listed in LISTED[:8] for row in listed[:count]]
+        together = [score for found in alone for score in found[:count]]
+        assert scores(rows) == together
+    for name in ("TARGETS_PER_CHUNK", "TARGETS_PER_BATCH", "TARGETS_PER_UNIT"):
+        monkeypatch.setattr(rescoring, name, 2)
         assert scores(rows) == together

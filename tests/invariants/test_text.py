@@ -31,13 +31,14 @@ def test_equally_frequent_cases_do_not_depend_on_the_order_of_lines(
     tmp_path: Path,
 ) -> None:
     lines = ["x The the A a", "x the The", "x rot Rot ROT rot"]
+    tables = set()
     for order in (lines, lines[::-1]):
         write_lines(tmp_path / "text", order)
         learn_truecaser(text=tmp_path / "text", output=tmp_path / "table")
-        rows = (tmp_path / "table").read_text("utf-8").split()
-        words = rows[2::2]
-        assert words == ["a", "A", "rot", "Rot", "ROT", "the", "The"]
-        assert rows[3::2] == ["1", "1", "2", "1", "1", "2", "2"]
+        tables.add((tmp_path / "table").read_text("utf-8"))
+    (table,) = tables
+    words = " ".join(table.split()[2:])
+    assert words == "a 1 A 1 rot 2 Rot 1 ROT 1 the 2 The 2"
 
 
 @pytest.mark.parametrize("name", PREPARATIONS)
