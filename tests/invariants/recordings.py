@@ -9,9 +9,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 from convs2s.models.recorded_ensemble import Recording
-
-WAITING = {"aten::_local_scalar_dense", "aten::nonzero", "aten::masked_select"}
-"""Operations whose result Python must know, which nothing that is recorded can wait for."""
+from tests.invariants.waiting import WAITING
 
 
 def tensors(of: Any) -> list[Tensor]:
@@ -29,7 +27,8 @@ class Operations(TorchDispatchMode):
     def __torch_dispatch__(
         self, function: Any, types: Any, args: Any = (), kwargs: Any = None
     ) -> Any:
-        assert function.name().split(".")[0] not in WAITING, function.name()
+        name = function.name().split(".")[0]
+        assert name not in WAITING, "nothing that is recorded can wait for a result"
         if function._schema.is_mutable:
             for one in tensors((args, kwargs)):
                 whole = one.new_empty(0).set_(one.untyped_storage())

@@ -15,13 +15,12 @@ from convs2s.config.decoding import DecodingSettings
 from convs2s.config.extensions import export_extensions
 from convs2s.data.vocabulary import END, PADDING
 from convs2s.decoding.rescoring import log_probabilities
-from convs2s.decoding.search import Hypothesis, beam_search
+from convs2s.decoding.search import beam_search
 from convs2s.decoding.translate import LineTranslator, Translation
 from convs2s.models.build import build_network
 from convs2s.models.ensemble import Ensemble, for_inference
 from convs2s.models.network import Network
-from convs2s.models.steps import Average, Precision, Shortlisted
-from tests.invariants.hypotheses import assert_alike
+from convs2s.models.steps import Average, Precision
 from tests.support import tiny
 from tests.support.networks import (
     TYPES,
@@ -87,28 +86,6 @@ def test_nothing_beside_a_line_changes_its_translation(
         for one, other in zip(found, expected, strict=True):
             assert (one.text, one.alignment) == (other.text, other.alignment)
             assert abs(one.score - other.score) <= tolerance
-
-
-@pytest.mark.parametrize("precision", ["fp32", "bf16"])
-def test_another_shortlist_beside_it_changes_no_output(precision: Precision) -> None:
-    torch.manual_seed(3)
-    types = 400
-    model = build_network(tiny.settings().architecture, types, types)
-    for parameter in model.parameters():
-        parameter.data.mul_(1.5)
-    ensemble = Ensemble([model], precision=precision)
-    source = torch.randint(3, types, (24, 12))
-    source[:, -1] = END
-    own = torch.rand(24, types) < 0.3
-    own[:, :3] = True
-
-    def found(rows: slice) -> list[list[Hypothesis]]:
-        chosen = torch.nonzero(own[rows].any(0)).flatten()
-        shortlist = Shortlisted(chosen.numpy(), (~own[rows][:, chosen]).numpy())
-        return beam_search(ensemble, source[rows], options(beam=4), shortlist)
-
-    alone = [found(slice(row, row + 1))[0] for row in range(24)]
-    assert_alike(found(slice(24)), alone, 1e-6)
 
 
 @pytest.mark.parametrize("hypotheses", [1, 4])

@@ -156,11 +156,14 @@ def test_scores_do_not_depend_on_what_is_scored_together(
         found = score_groups(scorer, SOURCES, groups, "Model", 0.0)
         return [one.feature("Model") for one in found]
 
-    alone = [scores(rows) for rows in LISTED[:8]]
-    for count in (1, 3, 20):
-        rows = [row for listed in LISTED[:8] for row in listed[:count]]
-        together = [score for found in alone for score in found[:count]]
-        assert scores(rows) == together
+    assert scores(LISTED[0][:3]) == scores(LISTED[0])[:3]
+    counts = (1, 20, 3, 2, 20, 1, 7, 20)
+    lists = [rows[:count] for rows, count in zip(LISTED[:8], counts, strict=True)]
+    alone = [score for rows in lists for score in scores(rows)]
+    together = [row for rows in lists for row in rows]
+    assert scores(together) == alone
+    rows = LISTED[0] + LISTED[1]
+    whole = scores(rows)
     for name in ("TARGETS_PER_CHUNK", "TARGETS_PER_BATCH", "TARGETS_PER_UNIT"):
         monkeypatch.setattr(rescoring, name, 2)
-        assert scores(rows) == together
+        assert scores(rows) == whole

@@ -52,32 +52,26 @@ def test_maps_are_near_torchs_row_by_row(
 
 
 @pytest.mark.parametrize(
-    ("x", "weight", "expected"),
+    ("scale", "x", "rounded"),
     [
-        # Rounded to the nearest: one unit of the inputs is 1.
-        ([127.0, 0.6, -0.6], [[0.0, 127.0, 0.0], [0.0, 0.0, 127.0]], [127.0, -127.0]),
-        # The bias alone.
-        ([0.0] * 8, [[0.0] * 8], [0.0]),
-        # Where they are added up in 16 bits, two products of 8 by 8 bits are too many.
-        ([1.0] * 4096, [[1.0] * 4096, [-1.0] * 4096], [4096.0, -4096.0]),
+        # By a scale of the row: the largest value is 127 units of 1.
+        (None, [127.0, 0.6, -0.6], [127.0, 1.0, -1.0]),
+        # By a fixed scale: the largest value is 63.5, and below zero there is one more unit.
+        (0.5, [1.0, 0.3, 0.2], [1.0, 0.5, 0.0]),
+        (0.5, [100.0, 63.5, -70.0], [63.5, 63.5, -64.0]),
     ],
 )
-def test_int8(x: list[float], weight: list[list[float]], expected: list[float]) -> None:
-    bias = torch.arange(len(weight)) + 5.0
-    found = onnx_map(torch.tensor(weight), bias, "int8")(torch.tensor([x]))
-    torch.testing.assert_close(found, torch.tensor([expected]) + bias)
-
-
-def test_a_fixed_scale_rounds_all_rows_alike_and_cuts_off() -> None:
-    """One unit is 0.5, so that the largest value is 63.5."""
+def test_int8_rounds_to_units(
+    scale: float | None, x: list[float], rounded: list[float]
+) -> None:
     weight = torch.tensor([[127.0, 0.0, 0.0], [0.0, -254.0, 254.0]])
     bias = torch.tensor([1.0, -1.0])
-    multiply = onnx_map(weight, bias, "int8", 0.5)
-    x = torch.tensor([[1.0, 0.3, 0.2], [100.0, 63.5, -70.0], [0.0, 0.0, -64.0]])
-    # A byte has room for one more unit below zero than above it.
-    rounded = torch.tensor([[1.0, 0.5, 0.0], [63.5, 63.5, -64.0], [0.0, 0.0, -64.0]])
-    torch.testing.assert_close(multiply(x), functional.linear(rounded, weight, bias))
-    torch.manual_seed(1)
-    x = 20 * torch.randn(40, 3)
-    for last in (4, 5, 8, 20, 40):
-        assert torch.equal(multiply(x[3:last]), multiply(x)[3:last])
+    found = onnx_map(weight, bias, "int8", scale)(torch.tensor([x]))
+    expected = functional.linear(torch.tensor([rounded]), weight, bias)
+    torch.testing.assert_close(found, expected)
+
+
+def test_int8_adds_up_in_more_than_16_bits() -> None:
+    ones = torch.ones(1, 4096)
+    found = onnx_map(torch.cat([ones, -ones]), torch.zeros(2), "int8")(ones)
+    torch.testing.assert_close(found, torch.tensor([[4096.0, -4096.0]]))

@@ -9,10 +9,7 @@ import torch
 from convs2s.decoding.parallel import search_in_threads, sentences_per_batch
 
 
-@pytest.mark.parametrize(("batches", "least"), [(8, 2), (1, 1)])
-def test_results_come_in_order_from_threads_that_compute_alone(
-    batches: int, least: int
-) -> None:
+def test_results_come_in_order_from_threads_that_compute_alone() -> None:
     """Then the program has its threads again, for itself and for threads that it starts."""
 
     def search(number: int, _: Event) -> tuple[int, int, int]:
@@ -20,10 +17,11 @@ def test_results_come_in_order_from_threads_that_compute_alone(
         return number, torch.get_num_threads(), get_ident()
 
     torch.set_num_threads(2)
-    found = search_in_threads(search, range(batches), threads=3)
-    assert [number for number, _, _ in found] == list(range(batches))
-    assert {threads for _, threads, _ in found} == {1}
-    assert least <= len({thread for _, _, thread in found}) <= 3
+    found = list(search_in_threads(search, range(8), threads=3))
+    assert [number for number, _, _ in found] == list(range(8))
+    (alone,) = search_in_threads(search, [8], threads=3)
+    assert {threads for _, threads, _ in [*found, alone]} == {1}
+    assert 2 <= len({thread for _, _, thread in found}) <= 3
     seen = [torch.get_num_threads()]
     other = Thread(target=lambda: seen.append(torch.get_num_threads()))
     other.start()
@@ -47,11 +45,7 @@ def test_a_failure_stops_the_other_batches() -> None:
     assert ended == [True]
 
 
-@pytest.mark.parametrize(
-    ("count", "threads", "limit", "expected"),
-    [(1000, 2, 64, 64), (101, 2, 64, 51), (3, 2, 64, 8), (100, 2, 4, 4)],
-)
-def test_few_sentences_are_shared_out(
-    count: int, threads: int, limit: int, expected: int
-) -> None:
-    assert sentences_per_batch(count, threads, limit) == expected
+def test_few_sentences_are_shared_out() -> None:
+    found = [sentences_per_batch(count, 2, 64) for count in (1000, 101, 3)]
+    assert found == [64, 51, 8]
+    assert sentences_per_batch(100, 2, 4) == 4

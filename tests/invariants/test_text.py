@@ -68,7 +68,7 @@ def test_no_word_is_lost_where_sentences_are_split(line: str, language: str) -> 
 
 def test_a_long_line_is_split_in_blocks_that_end_at_blanks() -> None:
     """A book on one line ends no job of a million lines, and takes no time of the square."""
-    sentences = ["He sees the two red cars.", "She reads."] * 20_000
+    sentences = ["He sees the two red cars.", "She reads."] * 5_000
     text = " ".join(sentences)
     found = split_sentences(text, "en")
     assert " ".join(found) == text
@@ -76,5 +76,5 @@ def test_a_long_line_is_split_in_blocks_that_end_at_blanks() -> None:
     assert len(sentences) <= len(found) <= len(sentences) + blocks
     assert split_sentences("a" * 2**17, "en") == ["a" * 2**16] * 2
     assert "".join(split_sentences("«" * (2**17 + 1), "en")) == "«" * (2**17 + 1)
-    numbers = "1. " * 100_000
+    numbers = "1. " * 30_000
     assert split_sentences(numbers, "en") == [numbers]

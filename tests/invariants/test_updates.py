@@ -14,8 +14,7 @@ import torch
 from torch import Tensor
 
 from convs2s.config.architecture import parse_architecture
-from convs2s.data.batches import Batch, collate
-from convs2s.data.vocabulary import END, PADDING
+from convs2s.data.batches import Batch
 from convs2s.errors import UserError
 from convs2s.models.build import build_network
 from convs2s.models.kernels import dropout
@@ -73,17 +72,11 @@ def test_the_same_updates(
     other, one = found[2], expected[2]
     loss = one.updater.validate(one.valid)
     assert other.updater.validate(other.valid) == pytest.approx(loss, abs=tolerance)
+    # Shapes are as small as can be, but for a recording.
+    multiple = 8 if "recording" in changes else 1
+    assert (one.updater.multiple, other.updater.multiple) == (1, multiple)
     for _, inputs in other.updater.load(other.train, np.arange(16)).micro_batches:
-        for side in (inputs.source, inputs.previous):
-            assert side.shape[1] % other.updater.multiple == 0
-
-
-@pytest.mark.parametrize("compiled", [False, True])
-def test_shapes_are_as_small_as_can_be_on_a_cpu(task: Path, compiled: bool) -> None:
-    one = tiny.trainer(task, task / "none", compile=compiled)
-    batch = collate(one.train, np.arange(16), multiple=one.updater.multiple)
-    assert (batch.source != PADDING).any(0).all()
-    assert (batch.target != PADDING).any(0).all()
+        assert inputs.source.shape[1] % multiple == 0
 
 
 # ---- recorded gradients ----
@@ -179,14 +172,11 @@ def test_a_gradient_leaves_no_node_that_a_recording_would_meet(task: Path) -> No
 
 
 def test_rows_are_filled_up_by_a_quarter_at_most() -> None:
-    for rows, filled in ((1, 1), (9, 10), (256, 256), (257, 320)):
+    found = {}
+    for rows in (1, 9, 256, 257):
         tokens = np.full((rows, 8), 5)
-        batch = fill_up(Batch(tokens, tokens, tokens))
-        for side, first in zip(vars(batch).values(), (END, END, PADDING), strict=True):
-            assert (side[:rows] == 5).all()
-            assert (side[rows:, 0] == first).all()
-            assert (side[rows:, 1:] == PADDING).all()
-            assert len(side) == filled
+        found[rows] = len(fill_up(Batch(tokens, tokens, tokens)).target)
+    assert found == {1: 1, 9: 10, 256: 256, 257: 320}
 
 
 # ---- what is read before its turn ----
@@ -199,28 +189,23 @@ def threads() -> list[str]:
 def test_items_are_loaded_in_a_thread_before_their_turn_and_fail_in_it() -> None:
     taken: list[int] = []
 
-    def load(item: int) -> tuple[int, bool]:
+    def load(item: int) -> int:
+        assert threading.current_thread().name in threads()
         taken.append(item)
         if item == 7:
             raise UserError("pair 7 is damaged")
-        return item, threading.current_thread().name in threads()
+        return item
 
-    with closing(ahead(load, range(5))) as loaded:
-        assert list(loaded) == [(item, True) for item in range(5)]
-    taken.clear()
     with closing(ahead(load, range(100))) as loaded:
-        next(loaded)
-        assert threads()
-        assert len(taken) <= 2 + AHEAD
-        assert [next(loaded)[0] for _ in range(6)] == [1, 2, 3, 4, 5, 6]
+        assert [next(loaded) for _ in range(7)] == list(range(7))
+        assert len(taken) <= 8 + AHEAD
         with pytest.raises(UserError, match="pair 7 is damaged"):
             next(loaded)
     assert not threads()
 
 
-@pytest.mark.parametrize("step", ["start", "load"])
 def test_a_training_that_fails_leaves_no_thread(
-    task: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str
+    task: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     trainer = tiny.trainer(task, tmp_path)
     seen = []
@@ -229,7 +214,7 @@ def test_a_training_that_fails_leaves_no_thread(
         seen.extend(threads())
         raise UserError("damaged")
 
-    monkeypatch.setattr(Updater, step, fail)
+    monkeypatch.setattr(Updater, "start", fail)
     with trainer.folder.locked(), pytest.raises(UserError, match="damaged"):
         trainer.run()
     assert seen

@@ -7,40 +7,38 @@ from typing import Any
 
 import pytest
 from torch import Tensor
-from torch.profiler import ProfilerActivity, profile
+from torch.utils._python_dispatch import TorchDispatchMode
 
 READS = ("cpu", "tolist", "item", "__bool__", "__int__", "__float__", "__index__")
 """Methods that hand a tensor's content to Python."""
 
-WAITING_OPERATIONS = {"aten::item", "aten::_local_scalar_dense", "aten::nonzero"}
-"""What the profiler sees of these, and of sizes that depend on a tensor's content."""
+WAITING = {"aten::_local_scalar_dense", "aten::nonzero", "aten::masked_select"}
+"""What these run, and whatever else has a result whose size depends on a tensor's content."""
 
 
 @contextmanager
 def counted_waits() -> Iterator[Counter[str]]:
     """Count the ways in which the block waits for a device."""
     waits: Counter[str] = Counter()
+
+    class Operations(TorchDispatchMode):
+        def __torch_dispatch__(
+            self, function: Any, types: Any, args: Any = (), kwargs: Any = None
+        ) -> Any:
+            name = function.name().split(".")[0]
+            if name in WAITING:
+                waits[name] += 1
+            return function(*args, **(kwargs or {}))
+
+    def counted(name: str, method: Any) -> Any:
+        def counting(*arguments: Any, **options: Any) -> Any:
+            waits[name] += 1
+            return method(*arguments, **options)
+
+        return counting
+
     with pytest.MonkeyPatch.context() as patch:
         for name in READS:
-            patch.setattr(Tensor, name, _counted(name, getattr(Tensor, name), waits))
-        with profile(activities=[ProfilerActivity.CPU]) as trace:
+            patch.setattr(Tensor, name, counted(name, getattr(Tensor, name)))
+        with Operations():
             yield waits
-    events = [
-        event for event in trace.events() or [] if event.name in WAITING_OPERATIONS
-    ]
-    waits.update(event.name for event in events if not _is_of_adams_steps(event))
-
-
-def _is_of_adams_steps(event: Any) -> bool:
-    """Return whether a CPU's Adam reads its own counters of steps, which no device computes."""
-    while event is not None and event.name != "aten::_fused_adam_":
-        event = event.cpu_parent
-    return event is not None
-
-
-def _counted(name: str, method: Any, waits: Counter[str]) -> Any:
-    def counting(tensor: Tensor, *arguments: Any, **options: Any) -> Any:
-        waits[name] += 1
-        return method(tensor, *arguments, **options)
-
-    return counting
