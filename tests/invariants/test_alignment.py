@@ -87,18 +87,14 @@ def test_an_alignment_that_is_stopped_goes_on_unless_it_is_of_another_text(
 
 
 def test_pairs_without_links_harm_no_others(tmp_path: Path) -> None:
-    pairs = [
+    unlinked = [("", "an empty side"), ("another", ""), ("the " * 1024, "la")]
+    linked = [
         ("the house", "la maison"),
         ("a ||| b", "a ||| b"),
-        ("", "an empty side"),
-        ("another", ""),
-        ("the " * 1024, "la"),
         ("the car", "la voiture"),
         ("the", "la"),
-    ] * 3
-    found = read_links(align(tmp_path, pairs))
-    for (source, target), links in zip(pairs, found, strict=True):
-        words = source.split()
-        assert bool(links) == (0 < len(words) < 1024 and target != "")
-        assert all(i < len(words) and j < len(target.split()) for i, j in links)
-    assert list(read_lines(align(tmp_path, [("", "x"), ("x", "")]))) == ["", ""]
+    ]
+    found = read_links(align(tmp_path, (linked + unlinked) * 3))
+    for number, links in enumerate(found):
+        assert bool(links) == (number % 7 < 4)
+    assert list(read_lines(align(tmp_path, unlinked[:2]))) == ["", ""]

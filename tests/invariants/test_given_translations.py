@@ -1,5 +1,6 @@
 """Log-probabilities of given translations: those of full passes, whatever is scored together."""
 
+import math
 import random
 from collections.abc import Callable
 from functools import cache
@@ -8,13 +9,25 @@ from pathlib import Path
 import pytest
 import torch
 
+from convs2s.config.decoding import DecodingSettings
 from convs2s.decoding import rescoring
-from convs2s.decoding.rescoring import PairScorer, measure_perplexity, score_groups
-from convs2s.files.text import read_json, write_lines
+from convs2s.decoding.rescoring import (
+    PairScorer,
+    list_n_best,
+    log_probabilities,
+    measure_perplexity,
+    score_groups,
+)
+from convs2s.decoding.translate import LineTranslator
+from convs2s.files.text import read_json, read_lines, write_lines
 from convs2s.model_file import load_model
+from convs2s.models.ensemble import Ensemble
 from convs2s.scoring.n_best import read_n_best
+from convs2s.scoring.reranking import by_length_penalty
 from tests.conftest import Terminal
 from tests.support import tiny
+from tests.support.golden import golden_lines
+from tests.support.trained import TRAINED, import_trained
 
 generator = random.Random(1)
 
@@ -36,23 +49,18 @@ Scoring = Callable[..., list[str]]
 read_model = cache(load_model)
 
 
-def full_pass(path: Path, source: str, target: str) -> torch.Tensor:
-    """The probability of each token of a target, by a pass over whole sentences.
-
-    None of what decodes or scores has a part in it.
-    """
-    net, description = read_model(path)
-    sides = zip(description.vocabularies(), (source, target), strict=True)
-    given, tokens = (torch.tensor([one.encode(text.split())]) for one, text in sides)
-    with torch.no_grad():
-        logits, _ = net(given, tokens.roll(1, 1))  # </s>, and all but the last token
-    found: torch.Tensor = logits[0].double().softmax(1)
-    return found.gather(1, tokens.T).squeeze(1)
+def alone(source: str, target: str, *paths: Path) -> float:
+    """The log-probability of a target by itself: that of a full pass (test_decoding.py)."""
+    models = [read_model(path) for path in paths]
+    ours, theirs = models[0][1].vocabularies()
+    given = torch.tensor([ours.encode(source.split())])
+    tokens = torch.tensor([[theirs.encode(target.split())]])
+    ensemble = Ensemble([network for network, _ in models])
+    return float(log_probabilities(ensemble, given, tokens))
 
 
-def expected(path: Path, source: str, target: str) -> object:
-    total = float(full_pass(path, source, target).log().sum())
-    return pytest.approx(total, abs=1e-4)
+def near(score: float) -> object:
+    return pytest.approx(score, abs=1e-4)
 
 
 @pytest.fixture
@@ -69,13 +77,12 @@ def score_pairs(run: Terminal, tmp_path: Path) -> Scoring:
     return printed
 
 
-# ---- against full passes ----
+# ---- against the same alone ----
 
 
-def test_scores_of_a_list_equal_a_full_forward_pass(
+def test_a_list_is_scored_by_an_ensemble(
     score_pairs: Scoring, model: Path, recurrent: Path
 ) -> None:
-    """An ensemble's probabilities are averaged."""
     files = {"source": SOURCES, "n-best": [row for rows in LISTED for row in rows]}
     printed = score_pairs(model, recurrent, "--pretokenized", **files)
     for group, rows in zip(read_n_best(printed, "printed"), LISTED, strict=True):
@@ -83,10 +90,8 @@ def test_scores_of_a_list_equal_a_full_forward_pass(
             number, text, features, _ = row.split(" ||| ")
             assert (one.text, one.score) == (text.strip(), -0.5)
             assert one.features.split(" Model=")[0] == features
-            source = SOURCES[int(number)]
-            each = [full_pass(path, source, text) for path in (model, recurrent)]
-            total = float(torch.stack(each).mean(0).log().sum())
-            assert one.feature("Model") == pytest.approx(total, abs=1e-4)
+            expected = alone(SOURCES[int(number)], text, model, recurrent)
+            assert one.feature("Model") == near(expected)
 
 
 def test_pairs_are_scored_line_by_line(score_pairs: Scoring, model: Path) -> None:
@@ -97,13 +102,12 @@ def test_pairs_are_scored_line_by_line(score_pairs: Scoring, model: Path) -> Non
     for row, pair in zip(rows, pairs, strict=True):
         score, tokens = row.split("\t")
         assert int(tokens) == len(pair[1].split()) + 1
-        assert float(score) == expected(model, *pair)
+        assert float(score) == near(alone(*pair, model))
 
 
 def test_perplexity_is_by_token_and_ends_and_unknown_words_count(
     recurrent: Path, tmp_path: Path
 ) -> None:
-    pairs = [("w1 w2", "w2x unseen"), ("w3", "")]
     write_lines(tmp_path / "source", ["w1 w2", "w3"])
     write_lines(tmp_path / "target", ["w2x unseen", ""])
     measure_perplexity(
@@ -115,10 +119,10 @@ def test_perplexity_is_by_token_and_ends_and_unknown_words_count(
         threads=1,
         manifest={"run": "seed1"},
     )
-    tokens = torch.cat([full_pass(recurrent, *pair) for pair in pairs])
     found = read_json(tmp_path / "perplexity.json")
+    total = alone("w1 w2", "w2x unseen", recurrent) + alone("w3", "", recurrent)
     score = found["perplexity"].pop("score")
-    assert score == pytest.approx(float(tokens.log().mean().neg().exp()), rel=1e-5)
+    assert -4 * math.log(score) == near(total)
     assert found == {
         "lines": 2,
         "perplexity": {"signature": "4 tokens"},
@@ -139,7 +143,7 @@ def test_raw_text_is_prepared_and_words_are_taken_as_they_stand(
     files = {"source": ["w1,"], "n-best": ["0 ||| w1x, &#124; ||| A= 1 ||| -1"]}
     printed = score_pairs(model, *options, **files)
     ((one,),) = read_n_best(printed, "printed")
-    assert one.feature("Model") == expected(model, *pair)
+    assert one.feature("Model") == near(alone(*pair, model))
 
 
 # ---- what else is scored ----
@@ -167,3 +171,30 @@ def test_scores_do_not_depend_on_what_is_scored_together(
     for name in ("TARGETS_PER_CHUNK", "TARGETS_PER_BATCH", "TARGETS_PER_UNIT"):
         monkeypatch.setattr(rescoring, name, 2)
         assert scores(rows) == whole
+
+
+# ---- lists that a search writes ----
+
+
+@pytest.mark.parametrize("finished", ["replace", "leave"])
+def test_one_list_holds_what_a_search_with_any_value_answers(
+    tmp_path: Path, finished: str
+) -> None:
+    model = import_trained(tmp_path)
+    lines = golden_lines(TRAINED, "test200.bpe.en")[:30]
+    write_lines(tmp_path / "source", lines)
+    answers: list[list[str]] = []
+    for alpha in (1.0, 0.0, 0.5, 2.0):
+        stated = {"beam": 4, "finished": finished, "length_penalty": alpha}
+        settings = DecodingSettings.model_validate(stated)
+        translator = LineTranslator([model], settings, "cpu", pretokenized=True)
+        if not answers:
+            output = tmp_path / "list"
+            list_n_best(translator, source=tmp_path / "source", output=output)
+            groups = list(read_n_best(read_lines(output), "list"))
+        found = [" ".join(one.words) for one in translator.translate(lines)]
+        best = [max(group, key=by_length_penalty(alpha)) for group in groups]
+        assert [one.text for one in best] == found
+        answers.append(found)
+    assert any(answer != answers[0] for answer in answers)  # the value matters here
+    assert all(max(group, key=lambda one: one.score) == group[0] for group in groups)

@@ -36,9 +36,6 @@ def test_each_epoch_has_an_order_of_its_own_that_repeats_with_the_seed(
     assert sorted(map(sorted, first)) != sorted(map(sorted, second))
     for batches in (first, second):
         assert sorted(chain.from_iterable(batches)) == list(range(160))
-    lengths = tiny.trainer(task, task / "none").train.lengths("source")
-    longest = [int(lengths[rows].max()) for rows in first]
-    assert longest != sorted(longest)
 
 
 def test_each_update_has_its_rows_of_the_plan_and_its_rate(
@@ -150,13 +147,13 @@ def test_halves_of_a_micro_batch_that_did_not_fit_have_masks_of_their_own(
     assert len(set(found)) == len(found)
 
 
-def test_validation_drops_nothing(task: Path) -> None:
+def test_validation_drops_nothing(task: Path, drawn: list[bytes]) -> None:
     one = tiny.trainer(task, task / "none", dropout=0.5)
     make_update(one.updater, one.train, np.arange(16), Moment(1, 0, 1e-9))
-    without = tiny.trainer(task, task / "none", dropout=0.0)
-    without.network.load_state_dict(one.network.state_dict())
-    expected = without.updater.validate(one.valid)
-    assert one.updater.validate(one.valid) == pytest.approx(expected, abs=1e-12)
+    assert drawn
+    drawn.clear()
+    one.updater.validate(one.valid)
+    assert not drawn
 
 
 def test_dropout_is_where_the_paper_has_it(task: Path, drawn: list[bytes]) -> None:

@@ -28,41 +28,34 @@ SEVERAL = [
     network(3, kernels=(2, 3, 1), positions=NOWHERE),
 ]
 CHOSEN = np.array([*range(END + 3), 7, 9, 12])
-SHORTLIST = Shortlisted(CHOSEN, np.zeros((2, len(CHOSEN)), bool))
 
 
 @pytest.mark.parametrize("beam", [1, 3])
 @pytest.mark.parametrize(
-    ("networks", "shortlist", "recordings"),
+    ("networks", "is_shortlisted", "recordings"),
     [
-        (SEVERAL, None, 1),
-        ([network(), lstm()], None, 0),
-        ([network()], SHORTLIST, 0),
+        # In vectors of 16: (4,) to (15, 15) have one length. A sentence alone stays so.
+        (SEVERAL, False, 3),
+        ([network(), lstm()], False, 0),
+        ([network()], True, 0),
     ],
     ids=["several", "lstm", "shortlist"],
 )
-def test_it_finds_the_same(
-    networks: list[Network], shortlist: Shortlisted | None, recordings: int, beam: int
+def test_it_finds_the_same_and_uses_recordings_again(
+    networks: list[Network], is_shortlisted: bool, recordings: int, beam: int
 ) -> None:
     recorder = Recorder()
     recorded = RecordedEnsemble(networks, recording=recorder)
-    for source in (batch(9, 2), batch(6, 6)):
-        given = (source, options(beam=beam), shortlist)
+    for lengths in ((4,), (9, 2), (5,) * SENTENCE_MULTIPLE, (20, 3), (15, 15), (7,)):
+        shortlist = Shortlisted(CHOSEN, np.zeros((len(lengths), len(CHOSEN)), bool))
+        given = (
+            batch(*lengths),
+            options(beam=beam),
+            shortlist if is_shortlisted else None,
+        )
         expected = beam_search(Ensemble(networks), *given)
         assert_alike(beam_search(recorded, *given), expected)
     assert len(recorder.made) == recordings
-
-
-def test_a_recording_is_used_again_for_batches_of_its_shape() -> None:
-    recorder = Recorder()
-    recorded = RecordedEnsemble([network()], recording=recorder)
-    shapes = ((4,), (9, 2), (5,) * SENTENCE_MULTIPLE, (20, 3), (15, 15), (7,))
-    # In vectors of 16: (4,) to (15, 15) have one length. A sentence alone stays so.
-    for lengths in shapes + shapes:
-        given = batch(*lengths), options(beam=2)
-        expected = beam_search(Ensemble([network()]), *given)
-        assert_alike(beam_search(recorded, *given), expected)
-    assert len(recorder.made) == 3
 
 
 def test_the_recording_that_is_idle_for_longest_is_dropped(
@@ -80,15 +73,16 @@ def test_the_recording_that_is_idle_for_longest_is_dropped(
     assert list(recorded._idle) == [(1, 16, 1), (1, 48, 1)]
 
 
+@pytest.mark.parametrize(
+    ("is_recorded", "kind"), [(True, RecordedEnsemble), (False, Ensemble)]
+)
 def test_a_gpu_records_unless_it_is_told_not_to(
-    monkeypatch: pytest.MonkeyPatch,
+    monkeypatch: pytest.MonkeyPatch, is_recorded: bool, kind: type[Ensemble]
 ) -> None:
-    loaded = network(), Mock()
-    monkeypatch.setattr(translate, "load_model", lambda path, device: loaded)
-    for is_recorded, kind in ((True, RecordedEnsemble), (False, Ensemble)):
-        settings = DecodingSettings(cuda_graphs=is_recorded)
-        ensemble, _ = translate.load_ensemble([Path("model")], "cuda", settings)
-        assert type(ensemble) is kind
+    monkeypatch.setattr(translate, "load_model", lambda *_: (network(), Mock()))
+    settings = DecodingSettings(cuda_graphs=is_recorded)
+    ensemble, _ = translate.load_ensemble([Path("model")], "cuda", settings)
+    assert type(ensemble) is kind
 
 
 def test_a_batch_that_nobody_waits_for_leaves_its_recording_to_the_next(

@@ -5,7 +5,6 @@ import random
 import signal
 import subprocess
 import sys
-from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -18,11 +17,11 @@ from convs2s.decoding.long_files import identity_of, translate_long_file
 from convs2s.decoding.parallel import Chunk
 from convs2s.decoding.streams import ChunkTranslator
 from convs2s.decoding.translate import LineTranslator
-from convs2s.files.interrupts import STOPPING, Interrupted, handling
-from convs2s.files.text import read_lines, write_lines
+from convs2s.files.text import read_json, read_lines, write_lines
 from tests.invariants.memory import peak_memory
 from tests.support import tiny
 from tests.support.processes import wait_for
+from tests.support.refusals import rows
 
 generator = random.Random(5)
 LINES = [
@@ -96,50 +95,28 @@ def test_a_stopped_translation_goes_on(model: Path, tmp_path: Path, name: str) -
         assert zstandard.get_frame_parameters(expected).has_checksum
 
 
-def test_a_signal_stops_the_first_reading_too(
-    model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    write_lines(tmp_path / "in", LINES[:1])
-
-    def stopped(_: Path) -> str:
-        signal.raise_signal(signal.SIGTERM)
-        return "digest"
-
-    monkeypatch.setattr("convs2s.decoding.long_files.sha256", stopped)
-    # Outside of the translation the signal does nothing, or it would end the tests.
-    with (
-        handling(STOPPING, lambda *_: None),
-        pytest.raises(Interrupted, match="SIGTERM"),
-    ):
-        translate_file(Killed(model, 9), tmp_path, "out")
-    assert not (tmp_path / "out.part").exists()
-
-
 @pytest.mark.parametrize(
     ("change", "reason"),
-    [
-        ({"bytes": 10**6}, "its text is shorter than its state says"),
-        ({"lines": -1}, "its state cannot be read"),
-        (
-            {"identity": {"models": ["b"]}},
-            "differs from this command in models and input",
-        ),
-        ({}, "differs from this command in input"),
-    ],
+    rows("""
+        {"bytes": 1000000} => its text is shorter than its state says
+        {"lines": -1} => its state cannot be read
+        {"identity": {"models": ["b"]}} => differs from this command in models and input
+        {} => differs from this command in input
+    """),
 )
 def test_what_does_not_fit_the_command_starts_over(
     model: Path,
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
-    change: Mapping[str, object],
+    change: str,
     reason: str,
 ) -> None:
     write_lines(tmp_path / "in", LINES[:50])
     with pytest.raises(KeyboardInterrupt):
         translate_file(Killed(model, 2), tmp_path, "out")
     state = tmp_path / "out.part.json"
-    state.write_text(json.dumps(json.loads(state.read_bytes()) | change))
-    if not change:
+    state.write_text(json.dumps(read_json(state) | json.loads(change)))
+    if change == "{}":
         write_lines(tmp_path / "in", LINES[1:51])
     fresh = Killed(model, 9)
     translate_file(fresh, tmp_path, "out")
@@ -170,7 +147,7 @@ def test_a_killed_command_is_gone_on_with_by_two_workers(
     process.kill()
     process.communicate()
     assert not (tmp_path / "out").exists()
-    assert json.loads(state.read_bytes())["identity"]["precision"] == "int8"
+    assert read_json(state)["identity"]["precision"] == "int8"
     main([*whole, "--workers", "2"])
     assert "out: resuming after line " in capsys.readouterr().err
     expected = translator_of(sharp, "int8").translate(LINES)

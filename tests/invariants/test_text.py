@@ -1,30 +1,16 @@
 """Whatever a line holds, and in whatever order lines come: no word is lost, none differs."""
 
-import pickle
-from collections import Counter
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from convs2s.config.corpus import PREPARATIONS
 from convs2s.files.text import write_lines
-from convs2s.text.bpe import learn_codes
 from convs2s.text.corpus_filter import tidy
 from convs2s.text.preparation import Preparation
 from convs2s.text.splitting import split_sentences
 from convs2s.text.truecase import learn_truecaser
-
-
-def test_codes_do_not_depend_on_the_order_of_words(
-    capfd: pytest.CaptureFixture[str],
-) -> None:
-    words = Counter({"low": 5, "lower": 2, "newest": 6, "widest": 3})
-    codes = learn_codes(words.items(), 10)
-    assert codes.startswith("#version: 0.2\ns t</w>\ne st</w>\n")
-    assert learn_codes(reversed(words.items()), 10) == codes
-    assert capfd.readouterr() == ("", "")
 
 
 def test_equally_frequent_cases_do_not_depend_on_the_order_of_lines(
@@ -39,14 +25,6 @@ def test_equally_frequent_cases_do_not_depend_on_the_order_of_lines(
     (table,) = tables
     words = " ".join(table.split()[2:])
     assert words == "a 1 A 1 rot 2 Rot 1 ROT 1 the 2 The 2"
-
-
-@pytest.mark.parametrize("name", PREPARATIONS)
-def test_a_preparation_is_the_same_in_another_process(name: str) -> None:
-    line = "It's a well-known fact, Mr. Smith."
-    ours = Preparation(name, "en")
-    theirs = pickle.loads(pickle.dumps(ours))
-    assert theirs.prepare(line) == ours.prepare(line)
 
 
 @pytest.mark.parametrize("name", ["none", "stanford"])

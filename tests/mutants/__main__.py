@@ -88,8 +88,7 @@ def run_tests(
 
 def verdict(root: Path, fault: Fault) -> str:
     """Return what the tests say of a fault; the copy is as before afterwards."""
-    paths = {root / edit.file for edit in fault.edits}
-    kept = {path: (path.read_bytes(), path.stat()) for path in paths}
+    before = {edit.file: (root / edit.file).read_bytes() for edit in fault.edits}
     for edit in fault.edits:
         edit.apply(root)
     status, output = PASSED, ""
@@ -98,21 +97,24 @@ def verdict(root: Path, fault: Fault) -> str:
         status, output = run_tests(root, tests, limit=LIMIT_SECONDS)
         if status != PASSED:
             break
-    for path, (content, before) in kept.items():
-        path.write_bytes(content)
-        # So that the bytecode of before is used again.
-        os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+    for file, content in before.items():
+        (root / file).write_bytes(content)
     if status not in (PASSED, FAILED) and not fault.then:
         return f"STOPS THE TESTS, status {status}: {output[-2000:]}"
     return SURVIVES if status == PASSED else FOUND
 
 
-def check_without_fault(root: Path, faults: Sequence[Fault]) -> Sequence[Fault]:
-    """Return the faults whose tests pass in an unchanged copy; end here where one fails."""
-    tests = {test for fault in faults for test in fault.tests}
-    status, output = run_tests(root, sorted(tests))
+def check_passed(status: int, output: str) -> None:
+    """End here unless the tests pass without a fault."""
     if status != PASSED:
         sys.exit(f"the tests have to pass without a fault:\n{output[-4000:]}")
+
+
+def check_without_fault(root: Path, faults: Sequence[Fault]) -> Sequence[Fault]:
+    """Return the faults whose tests pass in an unchanged copy; end here where one fails."""
+    check_passed(
+        *run_tests(root, sorted({test for one in faults for test in one.tests}))
+    )
     return faults
 
 
