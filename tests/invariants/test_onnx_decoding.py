@@ -70,14 +70,14 @@ def onnx(
     models: Sequence[ConvS2S],
     precision: Precision = "fp32",
     average: Average = "probabilities",
-    fixed: Sequence[ConvS2S] = (),
+    fixed: int = 0,
     **stated: Any,
 ) -> OnnxEnsemble:
-    """Return the ensemble; in int8, ``fixed`` models have fixed scales, others one for each row."""
+    """Return the ensemble; ``fixed`` models have fixed scales of int8, others one for each row."""
     architecture = architecture_of(**stated)
     weights = []
-    for model in (*models, *fixed):
-        scales = scales_of(model, **stated) if model in fixed else {}
+    for number, model in enumerate(models):
+        scales = scales_of(model, **stated) if number < fixed else {}
         weights.append(Weights(arrays_of(model), architecture, SIZES, scales))
     return OnnxEnsemble(weights, precision, average)
 
@@ -140,19 +140,15 @@ def test_an_ensemble_is_torchs(average: Average) -> None:
 
 
 @pytest.mark.parametrize(
-    ("precision", "fixed"), [("fp32", False), ("int8", False), ("int8", True)]
+    ("precision", "fixed"), [("fp32", 0), ("int8", 0), ("int8", 1)]
 )
 @pytest.mark.parametrize("shortlisted", [False, True])
 def test_no_output_depends_on_the_batch(
-    precision: Precision, fixed: bool, shortlisted: bool
+    precision: Precision, fixed: int, shortlisted: bool
 ) -> None:
     """To the last bit: the types of other sentences are summed over too, as nothing."""
     stated: dict[str, Any] = {"positions": {"maximum": 200}}
-    models = [soft(factor=0.5, **stated)]
-    if fixed:
-        ensemble = onnx([], precision, fixed=models, **stated)
-    else:
-        ensemble = onnx(models, precision, **stated)
+    ensemble = onnx([soft(factor=0.5, **stated)], precision, fixed=fixed, **stated)
     lengths = (3, 16, 30, 60, 70, 90, 130)
     source = batch(*lengths)
     own = np.random.default_rng(1).random((len(lengths), TYPES)) < 0.5
@@ -219,15 +215,14 @@ def test_int8_finds_nearly_what_fp32_finds(stated: dict[str, Any]) -> None:
     def best(ensemble: OnnxEnsemble) -> list[float]:
         return [found[0].score for found in beam_search(ensemble, SOURCE, options())]
 
-    models = [soft(factor=0.5, **stated)]
-    exact = pytest.approx(best(onnx(models, **stated)), abs=0.05)
-    by_row = best(onnx(models, "int8", **stated))
-    fixed = best(onnx([], "int8", fixed=models, **stated))
-    both = best(onnx([soft(factor=0.5, **stated)], "int8", fixed=models, **stated))
+    model = soft(factor=0.5, **stated)
+    exact = pytest.approx(best(onnx([model], **stated)), abs=0.05)
+    by_row = best(onnx([model], "int8", **stated))
+    fixed = best(onnx([model], "int8", fixed=1, **stated))
     assert by_row == exact
     assert fixed == exact
-    assert both == exact
     assert by_row != fixed
+    assert best(onnx([model, model], "int8", fixed=1, **stated)) == exact
 
 
 @pytest.mark.parametrize("factor", [0.0, 3e3, 1e38])

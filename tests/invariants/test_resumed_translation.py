@@ -58,13 +58,12 @@ class Killed(ChunkTranslator):
 
     def __init__(self, model: Path, chunks: int) -> None:
         super().__init__(translator_of(model), as_json=True, n_best=None)
-        self.left = chunks
+        self.chunks = chunks
         self.seen: list[int] = []
 
     def __call__(self, chunk: Chunk) -> str:
-        if not self.left:
+        if len(self.seen) == self.chunks:
             raise KeyboardInterrupt
-        self.left -= 1
         self.seen.append(chunk[0][0])
         return super().__call__(chunk)
 

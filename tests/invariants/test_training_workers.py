@@ -111,24 +111,8 @@ def test_a_training_of_two_workers_with_dropout_repeats_and_goes_on(
     assert '"workers": 2' in (tmp_path / "a/training.json").read_text("utf-8")
 
 
-@pytest.mark.parametrize("tokens", [12, 40])
-@pytest.mark.parametrize("workers", [1, 3, 16])
-def test_every_worker_has_as_many_micro_batches(tokens: int, workers: int) -> None:
-    rows = np.arange(16)
-    lengths = np.random.default_rng(1).integers(2, 9, (16, 2))
-    parts = split_batch(rows, lengths, tokens, workers)
-    assert len(parts) % workers == 0
-    assert [row for part in parts for row in part.rows] == list(rows)
-    assert [part.key for part in parts] == [(index,) for index in range(len(parts))]
-    for part in parts:
-        assert part.size == len(part.rows) * lengths[part.rows].max()
-        assert part.size <= tokens or len(part.rows) == 1
-    # Of pairs too few, each is a micro-batch.
-    assert len(split_batch(rows[:3], lengths[:3], tokens, 16)) == 3
-
-
 @pytest.mark.parametrize("workers", [1, 4, 16])
-def test_workers_have_even_shares(workers: int) -> None:
+def test_workers_have_as_many_micro_batches_and_even_shares(workers: int) -> None:
     """Of batches of WMT's recipes, of lengths as news have them: log-normal, 26 on average."""
     draw = np.random.default_rng(1)
     sources = draw.lognormal(3.1, 0.62, 10_000).clip(1, 170)
@@ -139,6 +123,9 @@ def test_workers_have_even_shares(workers: int) -> None:
     mean = 0.0
     for rows in plan:
         parts = split_batch(rows, lengths[rows], 4000, workers)
+        assert len(parts) % workers == 0
+        assert [row for part in parts for row in part.rows] == list(rows)
+        assert max(part.size for part in parts) <= 4000
         # Padded tokens of both sides.
         sizes = [len(part.rows) * lengths[part.rows].max(0).sum() for part in parts]
         slowest += max(sum(sizes[rank::workers]) for rank in range(workers))

@@ -24,7 +24,6 @@ from convs2s.training.trainer import Trainer
 from convs2s.training.update import Updater, UpdateReport
 from convs2s.training.workers import ALONE, Workers
 from tests.invariants.recordings import Again, Recorder
-from tests.invariants.waiting import counted_waits
 from tests.support import tiny
 from tests.support.apart import Apart
 from tests.support.updates import make_update
@@ -206,20 +205,3 @@ def test_a_training_closes_what_is_read_ahead(
     with trainer.folder.locked(), pytest.raises(AttributeError):
         trainer.run()
     assert not threads()
-
-
-# ---- what waits for the device ----
-
-
-@pytest.mark.parametrize("optimizer", ["nesterov", "adam"])
-def test_an_update_waits_for_nothing(task: Path, optimizer: str) -> None:
-    one = tiny.trainer(task, task / "none", dropout=0.2, optimizer=optimizer)
-    loaded = one.updater.load(one.train, np.arange(16))
-    # The first one sets up.
-    started = [one.updater.start(loaded, Moment(1, 0, 0.1))]
-    with counted_waits() as waits:
-        started += [one.updater.start(loaded, Moment(1, n, 0.1)) for n in (1, 2, 3)]
-    assert not waits
-    with counted_waits() as waits:
-        assert len(one.updater.read(started)) == 4
-    assert waits == {"tolist": 1}
