@@ -68,13 +68,6 @@ def test_each_update_has_its_rows_of_the_plan_and_its_rate(
 # ---- dropout ----
 
 
-@pytest.fixture(scope="module")
-def equal(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """One pair over and over: whatever differs between two of its batches is chance."""
-    pairs = [["w1", "w2", "w3"]] * 60
-    return tiny.prepare_pairs(tmp_path_factory.mktemp("equal"), pairs, held_out=20)
-
-
 @pytest.fixture
 def drawn(monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
     """All random bits that dropout draws in the test."""
@@ -91,50 +84,52 @@ def drawn(monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
 
 
 def masks(
-    equal: Path,
+    task: Path,
     drawn: list[bytes],
     moments: list[tuple[int, int]],
-    tokens: int | None = None,
+    pairs: int = 16,
     **changes: Any,
 ) -> list[bytes]:
-    """Return all masks that updates of the same rows draw, each at an epoch and a number."""
-    limits = {"micro_batch_tokens": tokens}
-    one = tiny.trainer(equal, equal / "none", dropout=0.3, batch=limits, **changes)
+    """Return all masks that updates draw, each at an epoch and a number.
+
+    Each is of one pair, 16 times: whatever differs between micro-batches of ``pairs`` is chance.
+    """
+    one = tiny.trainer(task, task / "none", dropout=0.3, **changes)
+    one.updater.limit = pairs * int(one.train.lengths("source")[0])
     drawn.clear()
     for epoch, number in moments:
         moment = Moment(epoch, number, 1e-9)
-        make_update(one.updater, one.train, np.arange(16), moment)
+        make_update(one.updater, one.train, np.zeros(16, np.int64), moment)
     return list(drawn)
 
 
 def test_masks_differ_between_epochs_and_updates_and_repeat_with_the_seed(
-    equal: Path, drawn: list[bytes]
+    task: Path, drawn: list[bytes]
 ) -> None:
     moments = [(1, 0), (1, 1), (2, 0), (2, 1)]
-    found = masks(equal, drawn, moments)
+    found = masks(task, drawn, moments)
     # Every mask of every layer and update is one of a kind.
     assert len(set(found)) == len(found) > 0
-    assert set(found).isdisjoint(masks(equal, drawn, moments, seed=2))
+    assert set(found).isdisjoint(masks(task, drawn, moments, seed=2))
     # An update's masks are its own, whichever came before: a killed training goes on from any.
-    last = masks(equal, drawn, moments[-1:])
+    last = masks(task, drawn, moments[-1:])
     assert found[-len(last) :] == last
 
 
 def test_masks_differ_between_micro_batches_and_workers(
-    equal: Path, drawn: list[bytes]
+    task: Path, drawn: list[bytes]
 ) -> None:
-    # Four times four pairs of 4 tokens with </s>.
-    alone = masks(equal, drawn, [(1, 0)], tokens=16)
-    assert len(alone) == 4 * len(masks(equal, drawn, [(1, 0)]))
+    alone = masks(task, drawn, [(1, 0)], pairs=4)
+    assert len(alone) == 4 * len(masks(task, drawn, [(1, 0)]))
     assert len(set(alone)) == len(alone)
     # The second worker has the second half, and the masks that one process gives it.
-    halves = masks(equal, drawn, [(1, 0)], tokens=32)
-    second = masks(equal, drawn, [(1, 0)], tokens=32, workers=Apart(1, 2))
+    halves = masks(task, drawn, [(1, 0)], pairs=8)
+    second = masks(task, drawn, [(1, 0)], pairs=8, workers=Apart(1, 2))
     assert second == halves[len(halves) // 2 :]
 
 
 def test_halves_of_a_micro_batch_that_did_not_fit_have_masks_of_their_own(
-    equal: Path, drawn: list[bytes], monkeypatch: pytest.MonkeyPatch
+    task: Path, drawn: list[bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     add = Updater._add_gradient
     fits = iter([False])
@@ -143,7 +138,7 @@ def test_halves_of_a_micro_batch_that_did_not_fit_have_masks_of_their_own(
         return add(self, *arguments) if next(fits, True) else None
 
     monkeypatch.setattr(Updater, "_add_gradient", first_fails)
-    found = masks(equal, drawn, [(1, 0)], tokens=32)
+    found = masks(task, drawn, [(1, 0)], pairs=8)
     assert len(set(found)) == len(found)
 
 
