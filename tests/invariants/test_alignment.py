@@ -23,10 +23,6 @@ align_words(source=source, target=target, links=links, pairs=400, seed=7)
 """
 
 
-class StoppedError(Exception):
-    """Stands for a kill."""
-
-
 def align(
     folder: Path,
     text: Pairs,
@@ -70,12 +66,12 @@ def test_an_alignment_that_is_stopped_goes_on_unless_it_is_of_another_text(
     def keep_and_stop(state: AlignmentState, **arrays: Any) -> None:
         keep(state, **arrays)
         kept.append(arrays.get("iterations"))
-        raise StoppedError
+        raise KeyboardInterrupt
 
     monkeypatch.setattr(AlignmentState, "keep", keep_and_stop)
     pairs = read_demo_corpus()["train"][:200]
     for text in [pairs] * 10 + [pairs[::-1]]:
-        with pytest.raises(StoppedError):
+        with pytest.raises(KeyboardInterrupt):
             align(tmp_path, text)
     assert kept == [1, 2, 3, 4, None] * 2 + [1], "no iteration twice"
     monkeypatch.undo()

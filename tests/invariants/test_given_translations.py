@@ -5,6 +5,7 @@ import random
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -117,7 +118,7 @@ def test_perplexity_is_by_token_and_ends_and_unknown_words_count(
         threads=1,
         manifest={"run": "seed1"},
     )
-    found = read_json(tmp_path / "perplexity.json")
+    found: Any = read_json(tmp_path / "perplexity.json")
     total = alone("w1 w2", "w2x unseen", recurrent) + alone("w3", "", recurrent)
     score = found["perplexity"].pop("score")
     assert -4 * math.log(score) == near(total)

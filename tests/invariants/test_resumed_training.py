@@ -304,7 +304,8 @@ def test_another_machine_goes_on_from_copies_of_the_states(
     assert_undisturbed(parts)
     machines = [row.machine and row.machine["processor"] for row in epochs(parts)]
     assert machines == ["a", "a", "b"]
-    made = read_json(parts.output.with_name("training.json"))["manifest"]
+    said: Any = read_json(parts.output.with_name("training.json"))
+    made = said["manifest"]
     assert (made["processor"], made["workers"], made["threads"]) == ("a; b", 1, 1)
 
 
@@ -316,5 +317,5 @@ def test_a_training_goes_on_with_the_kernel_that_it_began_with(
     train_until(parts, epoch=1)
     train(replace(parts, products="blas"))
     assert_undisturbed(parts)
-    said = read_json(parts.output.with_name("training.json"))
+    said: Any = read_json(parts.output.with_name("training.json"))
     assert said["manifest"]["products"] == "onednn"

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 import zstandard
@@ -114,7 +115,8 @@ def test_what_does_not_fit_the_command_starts_over(
     with pytest.raises(KeyboardInterrupt):
         translate_file(Killed(model, 2), tmp_path, "out")
     state = tmp_path / "out.part.json"
-    state.write_text(json.dumps(read_json(state) | json.loads(change)))
+    stated: Any = read_json(state)
+    state.write_text(json.dumps(stated | json.loads(change)))
     if change == "{}":
         write_lines(tmp_path / "in", LINES[1:51])
     fresh = Killed(model, 9)
@@ -146,7 +148,8 @@ def test_a_killed_command_is_gone_on_with_by_two_workers(
     process.kill()
     process.communicate()
     assert not (tmp_path / "out").exists()
-    assert read_json(state)["identity"]["precision"] == "int8"
+    stated: Any = read_json(state)
+    assert stated["identity"]["precision"] == "int8"
     main([*whole, "--workers", "2"])
     assert "out: resuming after line " in capsys.readouterr().err
     expected = translator_of(sharp, "int8").translate(LINES)
