@@ -10,12 +10,13 @@ from torch.utils._pytree import tree_leaves
 
 from convs2s.models.recorded_ensemble import Recording
 
-WAITING = {"aten::_local_scalar_dense", "aten::nonzero", "aten::masked_select"}
-"""Operations whose result Python must know, which nothing that is recorded can wait for."""
-
 
 def tensors(of: Any) -> list[Tensor]:
     return [one for one in tree_leaves(of) if isinstance(one, Tensor)]
+
+
+WAITING = {"aten::_local_scalar_dense", "aten::nonzero", "aten::masked_select"}
+"""Operations whose result Python must know."""
 
 
 class Operations(TorchDispatchMode):
@@ -29,7 +30,8 @@ class Operations(TorchDispatchMode):
     def __torch_dispatch__(
         self, function: Any, types: Any, args: Any = (), kwargs: Any = None
     ) -> Any:
-        assert function.name().split(".")[0] not in WAITING, function.name()
+        name = function.name().split(".")[0]
+        assert name not in WAITING, "nothing that is recorded can wait for a result"
         if function._schema.is_mutable:
             for one in tensors((args, kwargs)):
                 whole = one.new_empty(0).set_(one.untyped_storage())
@@ -62,6 +64,17 @@ class CpuRecording(Recording):
             for old, new in zip(tensors(result), tensors(again), strict=True):
                 if old.data_ptr() != new.data_ptr():
                     old.copy_(new)
+
+
+class Recorder:
+    """Makes recordings, and keeps them."""
+
+    def __init__(self) -> None:
+        self.made: list[CpuRecording] = []
+
+    def __call__(self) -> CpuRecording:
+        self.made.append(CpuRecording())
+        return self.made[-1]
 
 
 class Again(Recording):

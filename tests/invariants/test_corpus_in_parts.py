@@ -17,71 +17,65 @@ from convs2s.data.corpus import (
 from convs2s.data.counts import count_pairs
 from convs2s.data.vocabulary import read_counts
 from convs2s.data.word_counts import count_words
-from convs2s.files.checksums import sha256
 from convs2s.files.text import NO_MARK, read_line_pairs, read_lines, write_lines
 from convs2s.text.corpus_filter import read_report, tokenize_and_filter
 from convs2s.text.preparation import Preparation
 from tests.support.local_files import FilesBelow
 from tests.support.refusals import refusal, says
 
-CLEAN = CleanLimits(minimum=1, maximum=20, ratio=1.5)
+LIMITS: dict[str, Any] = {"minimum": 1, "maximum": 20, "ratio": 1.5}
+PREPARE = Preparation("none", "en").prepare, Preparation("none", "fr").prepare
+FILTERING = {"preparation": "none", "prepare": PREPARE, **LIMITS}
 PAIRS = 200
 WORDS = ["\ufeffab", "cde", "é", "Dogs"]
 
 
-def write_raw(folder: Path, pairs: int = PAIRS) -> Sides:
+def raw_text(folder: Path, pairs: int = PAIRS) -> RawText:
     """Write a corpus with pairs that are dropped, and lines that open with a byte order mark."""
     draw = random.Random(1)
-    sides = folder / "raw.en.zst", folder / "raw.fr.zst"
-    for path in sides:
+    names = folder / "raw.en.zst", folder / "raw.fr.zst"
+    for path in names:
         lines = (draw.choices(WORDS, k=draw.randint(0, 22)) for _ in range(pairs - 2))
         write_lines(path, ["", WORDS[0], *map(" ".join, lines)])
-    return sides
+    files = [(str(names[0]), str(names[1]))]
+    return RawText(files, FilesBelow(folder), HoldOutPart(10, held=False))
 
 
-def prepare(raw: Sides, folder: Path, parts: int | None) -> Path:
-    """Go from the files of a task to the words as the rules do; return their folder."""
-    english, french = (
-        Preparation("none", language).prepare for language in ("en", "fr")
-    )
-    filtering: dict[str, Any] = {"preparation": "none", "prepare": (english, french)}
-    filtering |= CLEAN.model_dump(exclude={"tokens", "remove_overlap"})
-    names = [(str(raw[0]), str(raw[1]))]
-    corpus = RawText(names, FilesBelow(folder), HoldOutPart(10, held=False))
-    sides, report = (folder / "train.en", folder / "train.fr"), folder / "train.json"
-    if parts is None:
-        prepare_training_text(corpus, sides=sides, report=report, **filtering)
-        return folder
-    numbers = range(parts)
-    cut = [(folder / f"cut.{i}.en", folder / f"cut.{i}.fr") for i in numbers]
-    clean = [(folder / f"clean.{i}.en", folder / f"clean.{i}.fr") for i in numbers]
-    reports = [folder / f"clean.{i}.json" for i in numbers]
+def sides(folder: Path, name: str) -> Sides:
+    return folder / f"{name}.en", folder / f"{name}.fr"
+
+
+def prepare_in_parts(corpus: RawText, folder: Path, count: int) -> None:
+    """Go from the files of a task to the words as the rules do."""
+    cut = [sides(folder, f"cut{number}") for number in range(count)]
+    clean = [sides(folder, f"clean{number}") for number in range(count)]
+    reports = [folder / f"{number}.json" for number in range(count)]
     split_training_text(corpus, parts=cut)
-    for one, other, of_part in zip(cut, clean, reports, strict=True):
+    for one, other, report in zip(cut, clean, reports, strict=True):
         text = read_line_pairs(*one, mark=NO_MARK)
-        tokenize_and_filter(text, sides=other, report=of_part, **filtering)
-    join_training_text(parts=clean, reports=reports, sides=sides, report=report)
-    return folder
-
-
-def checksums(folder: Path) -> dict[str, str]:
-    """Return the checksums of what the rules keep."""
-    return {path.name: sha256(path) for path in folder.glob("train.*")}
+        tokenize_and_filter(text, sides=other, report=report, **FILTERING)
+    report = folder / "train.json"
+    join_training_text(
+        parts=clean, reports=reports, sides=sides(folder, "train"), report=report
+    )
 
 
 def test_results_do_not_depend_on_the_number_of_parts(tmp_path: Path) -> None:
-    raw = write_raw(tmp_path)
-    at_once = prepare(raw, tmp_path / "at once", None)
-    made = checksums(at_once)
-    assert set(made) == {"train.en", "train.fr", "train.json"}
-    for parts in (1, 3, 16):
-        assert checksums(prepare(raw, tmp_path / str(parts), parts)) == made, parts
-    report = read_report(at_once / "train.json")
-    lines = list(read_lines(at_once / "train.en", mark=NO_MARK))
+    corpus = raw_text(tmp_path)
+    english, french = sides(tmp_path, "train")
+    made = english, french, tmp_path / "train.json"
+    prepare_training_text(corpus, sides=made[:2], report=made[2], **FILTERING)
+    for count in (1, 3, 16):
+        folder = tmp_path / f"{count} parts"
+        prepare_in_parts(corpus, folder, count)
+        for path in made:
+            assert (folder / path.name).read_bytes() == path.read_bytes(), count
+    report = read_report(made[2])
+    lines = list(read_lines(english, mark=NO_MARK))
     assert (report["read"], report["kept"]) == (PAIRS * 9 // 10, len(lines))
     assert all(report["dropped"][reason] for reason in ("empty", "too_long", "ratio"))
     assert report["settings"] == "preparation none, minimum 1, maximum 20, ratio 1.5"
-    count_words(text=at_once / "train.en", output=tmp_path / "words.tsv")
+    count_words(text=english, output=tmp_path / "words.tsv")
     marked = " ".join(lines).split().count("\ufeffab")
     assert dict(read_counts(tmp_path / "words.tsv"))["\ufeffab"] == marked
 
@@ -89,42 +83,37 @@ def test_results_do_not_depend_on_the_number_of_parts(tmp_path: Path) -> None:
 def test_more_parts_than_lines_are_refused_with_the_option_that_sets_them(
     tmp_path: Path,
 ) -> None:
-    raw = write_raw(tmp_path, 2)
-    message = refusal(prepare, raw, tmp_path / "made", 3)
+    message = refusal(prepare_in_parts, raw_text(tmp_path, 2), tmp_path / "made", 3)
     says(message, "2 lines for 3 parts: set fewer, by --set-scatter parts=2")
     assert not list((tmp_path / "made").iterdir())
 
 
-def write_report(path: Path, kept: int, settings: str = "maximum 250") -> Path:
-    """Write a filter's report of which each reason has dropped two pairs."""
-    dropped = dict.fromkeys(("empty", "too_long", "too_short", "ratio", "long_word"), 2)
-    report = {"read": kept + 10, "kept": kept, "dropped": dropped, "settings": settings}
-    path.write_text(json.dumps(report))
-    return path
+REPORT = {
+    "read": 1210,
+    "kept": 1200,
+    "dropped": {"empty": 1, "too_long": 2, "too_short": 3, "ratio": 4, "long_word": 0},
+    "settings": "maximum 20",
+}
 
 
 def test_the_table_of_pairs_states_the_papers_number(tmp_path: Path) -> None:
-    train = write_report(tmp_path / "train", 1200)
-    valid = write_report(tmp_path / "valid", 3)
+    train, valid, table = tmp_path / "train", tmp_path / "valid", tmp_path / "table"
+    train.write_text(json.dumps(REPORT))
+    valid.write_text(json.dumps(REPORT | {"read": 13, "kept": 3}))
     told: dict[str, Any] = {"paper_pairs": 35_500_000, "stand_in": "captions"}
-    metadata = CorpusMetadata(task="mine", clean=CLEAN, **told)
-    table = tmp_path / "counts.txt"
-    count_pairs(train=train, valid=valid, table=table, metadata=metadata)
-    lines = list(read_lines(table))
-    assert lines[0] == "STAND-IN DATA: captions"
-    assert lines[6].split() == ["read", "1,210", "13"]
-    assert lines[-3].split() == ["kept", "1,200", "3"]
-    assert lines[-1] == "The paper trains on 35,500,000 pairs."
-    says("".join(lines), "one side over 1.5 times as long", "over 20 words")
-    unlimited = CLEAN.model_copy(
-        update={"maximum": None, "ratio": None, "remove_overlap": True}
-    )
-    metadata = metadata.model_copy(update={"clean": unlimited})
-    count_pairs(train=train, valid=valid, table=table, metadata=metadata)
-    assert "None" not in table.read_text("utf-8")
-    rows = [" ".join(line.split()) for line in read_lines(table)]
-    assert "dropped: a line of validation or test text 0 0" in rows
-    write_report(valid, 3, "maximum 12")
-    given = {"train": train, "valid": valid, "table": table, "metadata": metadata}
-    message = refusal(count_pairs, **given)
-    says(message, "train: was made with maximum 250", "valid with maximum 12: restore")
+
+    def counted(**clean: Any) -> str:
+        metadata = CorpusMetadata(task="mine", clean=CleanLimits(**clean), **told)
+        count_pairs(train=train, valid=valid, table=table, metadata=metadata)
+        return "\n".join(" ".join(line.split()) for line in read_lines(table))
+
+    text = counted(**LIMITS)
+    assert text.startswith("STAND-IN DATA: captions\n")
+    says(text, "read 1,210 13", "over 20 words 2 2", "over 1.5 times as long 4 4")
+    says(text, "kept 1,200 3", "The paper trains on 35,500,000 pairs.")
+    unlimited = counted(minimum=1, maximum=None, ratio=None, remove_overlap=True)
+    says(unlimited, "dropped: a line of validation or test text 0 0")
+    assert "None" not in unlimited
+    valid.write_text(json.dumps(REPORT | {"settings": "maximum 12"}))
+    message = refusal(counted, **LIMITS)
+    says(message, "train: was made with maximum 20, ", "with maximum 12: restore")

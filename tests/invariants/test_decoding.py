@@ -1,66 +1,78 @@
 """A sentence's translation is the same in any batch, on any threads, step by step or at once."""
 
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from copy import deepcopy
 from pathlib import Path
+from threading import Event
+from typing import Any
 
+import numpy as np
 import pytest
 import torch
+from torch.nn import functional
 
+from convs2s.config.architecture import parse_architecture
 from convs2s.config.decoding import DecodingSettings
+from convs2s.config.extensions import export_extensions
 from convs2s.data.vocabulary import END, PADDING
+from convs2s.decoding.parallel import search_in_threads
 from convs2s.decoding.rescoring import log_probabilities
 from convs2s.decoding.search import beam_search
 from convs2s.decoding.translate import LineTranslator, Translation
-from convs2s.model_file import load_model
 from convs2s.models.build import build_network
-from convs2s.models.ensemble import Ensemble
+from convs2s.models.ensemble import Ensemble, for_inference
+from convs2s.models.kernels.linear_map import LinearMap
 from convs2s.models.network import Network
-from convs2s.models.steps import Average, Precision, Shortlisted
+from convs2s.models.steps import Average, Precision
 from tests.support import tiny
 from tests.support.networks import (
+    TYPES,
+    assert_incremental_equals_full,
     batch,
     lstm,
     network,
     options,
+    rnn,
 )
+
+READ = batch(6, 6, 6).roll(1, 1)
+"""What the decoder reads: ``</s>`` and tokens."""
+RECURRENT = [lstm(), rnn(), rnn("lstm", "luong", layers=2)]
 
 # ---- what else is translated ----
 
 
 @pytest.mark.parametrize(
-    ("precision", "beam", "tolerance"),
-    [("fp32", 2, 1e-5), ("bf16", 2, 0), ("int8", 2, 0), ("fp32", 48, 1e-5)],
+    ("precision", "beam"), [("fp32", 2), ("bf16", 2), ("int8", 2), ("fp32", 48)]
 )
 def test_nothing_beside_a_line_changes_its_translation(
-    sharp: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    precision: str,
-    beam: int,
-    tolerance: float,
+    sharp: Path, monkeypatch: pytest.MonkeyPatch, precision: str, beam: int
 ) -> None:
-    """Also with a beam that is wider than the vocabulary."""
+    """Also with a beam that is wider than the vocabulary; to the last bit but in fp32."""
     generator = random.Random(5)
-    lengths = [*range(40), *range(40)]
+    lengths = [*range(0, 40, 2)] * 2
     lines = [" ".join(generator.choices(tiny.WORDS, k=length)) for length in lengths]
-    short = {"beam": beam, "maximum_length": {"factor": 0.2, "offset": 2}}
+    fixed = {
+        "beam": beam,
+        "maximum_length": {"factor": 0.2, "offset": 2},
+        "precision": precision,
+    }
 
     def translated(
-        order: Sequence[int], threads: int = 1, **changes: object
+        order: Sequence[int], threads: int = 1, **changes: int
     ) -> list[Translation]:
-        settings = DecodingSettings.model_validate(
-            {**short, "precision": precision, **changes}
-        )
+        settings = DecodingSettings.model_validate(fixed | changes)
         translator = LineTranslator([sharp], settings, "cpu", threads=threads)
-        found = list(translator.translate(lines[place] for place in order))
-        assert [one.line for one in found] == list(range(1, len(lines) + 1))
+        found = translator.translate(lines[place] for place in order)
         return [one for _, one in sorted(zip(order, found, strict=True))]
 
     places = range(len(lines))
     shuffled = generator.sample(places, len(places))
     expected = translated(places, batch_sentences=64)
     assert expected[0].text == ""
-    assert len({one.text for one in expected}) > 40
+    assert len({one.text for one in expected}) > 15
     compared = [
         translated(shuffled, batch_sentences=1),
         translated(shuffled, batch_sentences=7),
@@ -69,58 +81,96 @@ def test_nothing_beside_a_line_changes_its_translation(
     ]
     monkeypatch.setattr("convs2s.decoding.translate.LINES_PER_CHUNK", 9)
     compared.append(translated(shuffled))
+    tolerance = 1e-5 if precision == "fp32" else 0
     for found in compared:
         for one, other in zip(found, expected, strict=True):
             assert (one.text, one.alignment) == (other.text, other.alignment)
             assert abs(one.score - other.score) <= tolerance
 
 
+@pytest.mark.parametrize("hypotheses", [1, 4])
 @pytest.mark.parametrize("precision", ["fp32", "bf16"])
-def test_another_shortlist_beside_it_changes_no_output(precision: Precision) -> None:
-    torch.manual_seed(3)
-    types = 400
-    model = build_network(tiny.settings().architecture, types, types)
-    for parameter in model.parameters():
-        parameter.data.mul_(1.5)
-    ensemble = Ensemble([model], precision=precision)
-    source = torch.randint(3, types, (24, 12))
-    source[:, -1] = END
-    own = torch.rand(24, types) < 0.3
-    own[:, :3] = True
+@pytest.mark.parametrize("model", RECURRENT)
+def test_a_recurrent_networks_sentence_is_the_same_to_the_bit_in_every_batch(
+    model: Network, precision: Precision, hypotheses: int
+) -> None:
+    """Rows of one length alone, and rows that outlast all others, take other kernels of torch."""
+    decoding = for_inference(deepcopy(model).float().eval(), precision)
+    lengths = [3, 9, 9, 17, 30]
+    source = batch(*lengths)
 
-    def found(rows: slice) -> list[tuple[list[int], float]]:
-        chosen = torch.nonzero(own[rows].any(0)).flatten()
-        shortlist = Shortlisted(chosen.numpy(), (~own[rows][:, chosen]).numpy())
-        results = beam_search(ensemble, source[rows], options(beam=4), shortlist)
-        return [(one.tokens, one.score) for each in results for one in each]
+    @torch.inference_mode()
+    def features(chosen: list[int]) -> torch.Tensor:
+        rows = source[chosen, : max(lengths[one] for one in chosen) + 1]
+        state = decoding.start(rows, hypotheses)
+        state.step(torch.full((len(chosen), hypotheses), END))
+        return state.step(torch.full((len(chosen), hypotheses), 4))[0]
 
-    alone = [one for row in range(24) for one in found(slice(row, row + 1))]
-    for (tokens, score), expected in zip(found(slice(24)), alone, strict=True):
-        assert tokens == expected[0]
-        assert score == pytest.approx(expected[1])
+    together = features([0, 1, 2, 3, 4])
+    for chosen in ([0], [4], [1, 2], [3, 4], [0, 4], [2, 0, 3]):
+        assert torch.equal(features(chosen), together[chosen])
+
+
+# Longer sums in bf16 are split by the number of rows where a processor has matrix units (AMX).
+@pytest.mark.parametrize("shape", [(40, 24), (2, 3), (1400, 256), (256, 768)])
+@pytest.mark.parametrize(("precision", "tolerance"), [("fp32", 1e-6), ("bf16", 0.02)])
+def test_linear_maps_are_near_torchs_row_by_row(
+    precision: Precision, tolerance: float, shape: tuple[int, int]
+) -> None:
+    torch.manual_seed(1)
+    outputs, inputs = shape
+    x, weight, bias = torch.randn(40, inputs), torch.randn(shape), torch.randn(outputs)
+    multiply = LinearMap(weight, bias, precision)
+    together = multiply(x)
+    # What rounding may do: a share of the product of the norms.
+    error = (together.float() - functional.linear(x, weight, bias)).abs().max()
+    assert error < tolerance * inputs
+    for last in (4, 5, 6, 7, 8, 20, 40):
+        assert torch.equal(multiply(x[3:last]), together[3:last])
 
 
 # ---- step by step or at once ----
 
 
-@pytest.mark.parametrize("make", [network, lstm])
-def test_a_score_is_the_likelihood_by_a_full_pass(make: Callable[[], Network]) -> None:
-    """That of a search, and that of its output as a given translation."""
-    model = make().eval()
-    ensemble = Ensemble([model])
-    source = batch(7, 3)
-    found = beam_search(ensemble, source, options(length_penalty=0.6))
-    for row, hypotheses in zip(source, found, strict=True):
+@torch.no_grad()
+@pytest.mark.parametrize("finished", ["replace", "leave"])
+@pytest.mark.parametrize("model", [network(), *RECURRENT])
+def test_a_score_is_the_likelihood_by_a_full_pass(
+    model: Network, finished: str
+) -> None:
+    """That of a search in a batch, and that of its output as a given translation."""
+    ensemble = Ensemble([model.eval()])
+    chosen = options(length_penalty=0.6, finished=finished)
+    batched = beam_search(ensemble, batch(7, 3), chosen)
+    for row, hypotheses in zip(batch(7, 3), batched, strict=True):
         alone = row[row != PADDING].unsqueeze(0)
         for one in hypotheses:
-            target = torch.tensor([*one.tokens, END])
-            with torch.no_grad():
-                logits, _ = model(alone, torch.tensor([[END, *one.tokens]]))
-            steps = logits[0].log_softmax(1).gather(1, target.unsqueeze(1))
+            target = torch.tensor([[*one.tokens, END]])
+            logits, _ = model(alone, target.roll(1, 1))
+            steps = logits.log_softmax(2).gather(2, target.unsqueeze(2))
             total = float(steps.sum())
-            assert one.score == pytest.approx(total / len(target) ** 0.6, abs=1e-5)
-            given = log_probabilities(ensemble, alone, target.view(1, 1, -1))
+            assert one.score == pytest.approx(total / target.numel() ** 0.6, abs=1e-5)
+            given = log_probabilities(ensemble, alone, target.unsqueeze(0))
             assert float(given) == pytest.approx(total, abs=1e-9)
+
+
+@torch.inference_mode()
+def test_a_network_follows_its_hypotheses(root: Path) -> None:
+    """The first hypothesis of each sentence becomes the second, and a sentence is dropped."""
+    source = batch(9, 2, 5)
+    export_extensions(["examples/transformer.py"], root)
+    settings = {"kind": "transformer", "layers": 2, "width": 32, "heads": 4}
+    example = build_network(parse_architecture(settings), TYPES, TYPES).double()
+    assert_incremental_equals_full(example, source, READ)
+    for model in (*RECURRENT, example):
+        expected = model.eval()(source, READ)[0].log_softmax(2)
+        state = Ensemble([model]).start(source, 2)
+        state.step(READ[:, :1].expand(-1, 2))
+        state.step(torch.stack([READ[:, 1], READ[:, 2]], 1))
+        state.select(np.array([1, 0, 3, 2, 5, 4]))
+        state.keep(np.array([0, 2]))
+        found, _ = state.step(READ[[0, 2], 2:3].expand(-1, 2))
+        torch.testing.assert_close(found[:, 1], expected[[0, 2], 2])
 
 
 # ---- several networks ----
@@ -128,31 +178,60 @@ def test_a_score_is_the_likelihood_by_a_full_pass(make: Callable[[], Network]) -
 
 @pytest.mark.parametrize("average", ["probabilities", "log_probabilities"])
 def test_what_an_ensemble_averages(average: Average) -> None:
+    """Attention, too, of those that attend: the LSTM has none."""
     networks = [network(0), network(1), lstm()]
-    first = torch.full((2, 1), END)
 
-    def step(*chosen: Network) -> tuple[torch.Tensor, torch.Tensor | None]:
-        return Ensemble(chosen, average).start(batch(5, 8), 1).step(first)
+    def step(*chosen: Network) -> Any:
+        state = Ensemble(chosen, average).start(batch(5, 8), 1)
+        return state.step(torch.full((2, 1), END))
 
     with torch.no_grad():
         found, attention = step(*networks)
-        each = [step(one) for one in networks]
-    predictions = torch.stack([prediction for prediction, _ in each])
-    if average == "log_probabilities":
-        expected = predictions.mean(0)
-    else:
-        expected = predictions.exp().mean(0).log()
-    torch.testing.assert_close(found, expected, atol=1e-9, rtol=0)
-    attended = [one for _, one in each if one is not None]
-    assert len(attended) == 2  # the LSTM has none
-    mean = torch.stack(attended).mean(0)
+        predictions, attended = zip(*map(step, networks), strict=True)
+    each = torch.stack(predictions)
+    means = {
+        "probabilities": each.exp().mean(0).log(),
+        "log_probabilities": each.mean(0),
+    }
+    torch.testing.assert_close(found, means[average], atol=1e-9, rtol=0)
+    mean = torch.stack(attended[:2]).mean(0)
     torch.testing.assert_close(attention, mean, atol=1e-9, rtol=0)
+    assert attended[2] is None
 
 
-def test_an_ensemble_has_the_positions_that_each_of_its_networks_has(
-    model: Path,
-) -> None:
-    short, _ = load_model(model)
-    together = Ensemble([network(), short, lstm()])
+def test_an_ensemble_has_the_positions_that_each_of_its_networks_has() -> None:
+    together = Ensemble([network(), network(positions={"maximum": 16}), lstm()])
     assert [together.positions(side) for side in ("source", "target")] == [16, 16]
     assert Ensemble([lstm()]).positions("target") is None
+
+
+# ---- batches side by side ----
+
+
+def test_threads_compute_alone() -> None:
+    """Then the program has its threads again, for itself and for threads that it starts."""
+
+    def threads(*_: object) -> int:
+        return torch.get_num_threads()
+
+    torch.set_num_threads(2)
+    for batches in (1, 8):
+        assert search_in_threads(threads, range(batches), threads=3) == [1] * batches
+    with ThreadPoolExecutor(1) as pool:
+        assert pool.submit(threads).result() == threads() == 2
+
+
+def test_a_failure_stops_the_other_batches() -> None:
+    begun = Event()
+    ended = []
+
+    def search(number: int, stopped: Event) -> None:
+        if number == 1:
+            begun.wait(60)
+            raise KeyError(number)
+        begun.set()
+        ended.append(stopped.wait(60))
+
+    with pytest.raises(KeyError):
+        search_in_threads(search, range(2), threads=2)
+    assert ended == [True]

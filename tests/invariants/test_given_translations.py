@@ -1,18 +1,30 @@
 """Log-probabilities of given translations: those of full passes, whatever is scored together."""
 
+import math
 import random
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
 
-from convs2s.data.vocabulary import END
+from convs2s.config.decoding import DecodingSettings
 from convs2s.decoding import rescoring
-from convs2s.decoding.rescoring import PairScorer, measure_perplexity, score_groups
-from convs2s.files.text import read_json, write_lines
+from convs2s.decoding.rescoring import (
+    PairScorer,
+    list_n_best,
+    log_probabilities,
+    measure_perplexity,
+    score_groups,
+)
+from convs2s.decoding.translate import LineTranslator
+from convs2s.files.text import read_json, read_lines, write_lines
 from convs2s.model_file import load_model
+from convs2s.models.ensemble import Ensemble
 from convs2s.scoring.n_best import read_n_best
+from convs2s.scoring.reranking import by_length_penalty
 from tests.conftest import Terminal
 from tests.support import tiny
 
@@ -31,96 +43,88 @@ LISTED = [
 ]
 """20 hypotheses of each sentence, empty ones and unknown words among them."""
 
+Scoring = Callable[..., list[str]]
+
 read_model = cache(load_model)
 
 
-def full_pass(path: Path, source: str, target: str) -> torch.Tensor:
-    """The probability of each token of a target, by a pass over whole sentences.
-
-    None of what decodes or scores has a part in it.
-    """
-    net, description = read_model(path)
-    sides = zip(description.vocabularies(), (source, target), strict=True)
-    given, tokens = (torch.tensor([one.encode(text.split())]) for one, text in sides)
-    previous = torch.cat([torch.tensor([[END]]), tokens[:, :-1]], 1)
-    with torch.no_grad():
-        logits, _ = net(given, previous)
-    found: torch.Tensor = logits[0].double().softmax(1)
-    return found.gather(1, tokens.view(-1, 1)).squeeze(1)
+def alone(source: str, target: str, *paths: Path) -> float:
+    """The log-probability of a target by itself: that of a full pass (test_decoding.py)."""
+    models = [read_model(path) for path in paths]
+    ours, theirs = models[0][1].vocabularies()
+    given = torch.tensor([ours.encode(source.split())])
+    tokens = torch.tensor([[theirs.encode(target.split())]])
+    ensemble = Ensemble([network for network, _ in models])
+    return float(log_probabilities(ensemble, given, tokens))
 
 
-def expected(path: Path, source: str, target: str) -> object:
-    total = float(full_pass(path, source, target).log().sum())
-    return pytest.approx(total, abs=1e-4)
+def near(score: float) -> object:
+    return pytest.approx(score, abs=1e-4)
 
 
-# ---- against full passes ----
+@pytest.fixture
+def score_pairs(run: Terminal, tmp_path: Path) -> Scoring:
+    """Write the files of the options, and return the lines that the command prints."""
+
+    def printed(*arguments: object, **files: list[str]) -> list[str]:
+        given: list[object] = []
+        for name, lines in files.items():
+            write_lines(tmp_path / name, lines)
+            given += [f"--{name}", tmp_path / name]
+        return run("score-pairs", *arguments, *given, "--threads", 1).splitlines()
+
+    return printed
 
 
-@pytest.mark.parametrize("kinds", [["model"], ["recurrent"], ["model", "recurrent"]])
-def test_scores_of_a_list_equal_a_full_forward_pass(
-    run: Terminal, request: pytest.FixtureRequest, tmp_path: Path, kinds: list[str]
+# ---- against the same alone ----
+
+
+def test_a_list_is_scored_by_an_ensemble(
+    score_pairs: Scoring, model: Path, recurrent: Path
 ) -> None:
-    paths = [request.getfixturevalue(kind) for kind in kinds]
-    write_lines(tmp_path / "source", SOURCES)
-    write_lines(tmp_path / "list", [row for rows in LISTED for row in rows])
-    files = ("--source", tmp_path / "source", "--n-best", tmp_path / "list")
-    options = ("--pretokenized", "--threads", 1)
-    printed = run("score-pairs", *paths, *files, *options).splitlines()
+    files = {"source": SOURCES, "n-best": [row for rows in LISTED for row in rows]}
+    printed = score_pairs(model, recurrent, "--pretokenized", **files)
     for group, rows in zip(read_n_best(printed, "printed"), LISTED, strict=True):
         for one, row in zip(group, rows, strict=True):
-            _, text, features, _ = row.split(" ||| ")
+            number, text, features, _ = row.split(" ||| ")
             assert (one.text, one.score) == (text.strip(), -0.5)
             assert one.features.split(" Model=")[0] == features
-            # an ensemble's probabilities are averaged
-            each = [full_pass(path, SOURCES[one.sentence], text) for path in paths]
-            total = float(torch.stack(each).mean(0).log().sum())
-            assert one.feature("Model") == pytest.approx(total, abs=1e-4)
+            expected = alone(SOURCES[int(number)], text, model, recurrent)
+            assert one.feature("Model") == near(expected)
 
 
-def write_pairs(folder: Path, pairs: list[tuple[str, str]]) -> tuple[Path, Path]:
-    files = folder / "source", folder / "target"
-    for file, lines in zip(files, zip(*pairs, strict=True), strict=True):
-        write_lines(file, lines)
-    return files
-
-
-def test_pairs_are_scored_line_by_line(
-    run: Terminal, model: Path, tmp_path: Path
-) -> None:
+def test_pairs_are_scored_line_by_line(score_pairs: Scoring, model: Path) -> None:
     pairs = [("w1 w2", "w2x w1x"), ("w3", ""), ("", "w1x"), ("w1 " * 15, "w1x " * 15)]
-    source, target = write_pairs(tmp_path, pairs)
-    files = ("--source", source, "--target", target)
-    header, *rows = run("score-pairs", model, *files, "--threads", 1).splitlines()
+    source, target = map(list, zip(*pairs, strict=True))
+    header, *rows = score_pairs(model, source=source, target=target)
     assert header == "log_probability\ttokens"
     for row, pair in zip(rows, pairs, strict=True):
         score, tokens = row.split("\t")
         assert int(tokens) == len(pair[1].split()) + 1
-        assert float(score) == expected(model, *pair)
+        assert float(score) == near(alone(*pair, model))
 
 
 def test_perplexity_is_by_token_and_ends_and_unknown_words_count(
     recurrent: Path, tmp_path: Path
 ) -> None:
-    pairs = [("w1 w2", "w2x unseen"), ("w3", ""), ("w4 unseen w1", "w1x w4x w2x")]
-    source, target = write_pairs(tmp_path, pairs)
+    write_lines(tmp_path / "source", ["w1 w2", "w3"])
+    write_lines(tmp_path / "target", ["w2x unseen", ""])
     measure_perplexity(
         models=[recurrent],
-        source=source,
-        target=target,
+        source=tmp_path / "source",
+        target=tmp_path / "target",
         output=tmp_path / "perplexity.json",
         device="cpu",
         threads=1,
         manifest={"run": "seed1"},
     )
-    tokens = torch.cat([full_pass(recurrent, *pair) for pair in pairs])
-    score = float(tokens.log().mean().neg().exp())
-    assert read_json(tmp_path / "perplexity.json") == {
-        "lines": 3,
-        "perplexity": {
-            "score": pytest.approx(score, rel=1e-5),
-            "signature": f"{len(tokens)} tokens",
-        },
+    found: Any = read_json(tmp_path / "perplexity.json")
+    total = alone("w1 w2", "w2x unseen", recurrent) + alone("w3", "", recurrent)
+    score = found["perplexity"].pop("score")
+    assert -4 * math.log(score) == near(total)
+    assert found == {
+        "lines": 2,
+        "perplexity": {"signature": "4 tokens"},
         "manifest": {"run": "seed1"},
     }
 
@@ -130,18 +134,15 @@ def test_perplexity_is_by_token_and_ends_and_unknown_words_count(
     [((), ("w1 ,", "w1x , |")), (("--tokenized",), ("w1,", "w1x, &#124;"))],
 )
 def test_raw_text_is_prepared_and_words_are_taken_as_they_stand(
-    run: Terminal,
+    score_pairs: Scoring,
     model: Path,
-    tmp_path: Path,
     options: tuple[str, ...],
     pair: tuple[str, str],
 ) -> None:
-    write_lines(tmp_path / "source", ["w1,"])
-    write_lines(tmp_path / "list", ["0 ||| w1x, &#124; ||| A= 1 ||| -1"])
-    files = ("--source", tmp_path / "source", "--n-best", tmp_path / "list")
-    printed = run("score-pairs", model, *files, "--threads", 1, *options)
-    ((one,),) = read_n_best(printed.splitlines(), "printed")
-    assert one.feature("Model") == expected(model, *pair)
+    files = {"source": ["w1,"], "n-best": ["0 ||| w1x, &#124; ||| A= 1 ||| -1"]}
+    printed = score_pairs(model, *options, **files)
+    ((one,),) = read_n_best(printed, "printed")
+    assert one.feature("Model") == near(alone(*pair, model))
 
 
 # ---- what else is scored ----
@@ -158,19 +159,39 @@ def test_scores_do_not_depend_on_what_is_scored_together(
         found = score_groups(scorer, SOURCES, groups, "Model", 0.0)
         return [one.feature("Model") for one in found]
 
-    first, *rest = LISTED[:8]
-    whole = scores(first)
-    for count in (1, 2, 3, 20):
-        others = [row for rows in rest for row in rows[:count]]
-        for own in (1, 3, 20):
-            assert scores([*first[:own], *others])[:own] == scores(first[:own])
-    assert scores(first[:3]) == whole[:3]
-    rows = [row for rows in LISTED[:8] for row in rows]
-    together = scores(rows)
-    for name, value in (
-        ("TARGETS_PER_CHUNK", 1),
-        ("TARGETS_PER_BATCH", 1),
-        ("TARGETS_PER_UNIT", 2),
-    ):
-        monkeypatch.setattr(rescoring, name, value)
-        assert scores(rows) == together
+    assert scores(LISTED[0][:3]) == scores(LISTED[0])[:3]
+    counts = (1, 20, 3, 2, 20, 1, 7, 20)
+    lists = [rows[:count] for rows, count in zip(LISTED[:8], counts, strict=True)]
+    alone = [score for rows in lists for score in scores(rows)]
+    together = [row for rows in lists for row in rows]
+    assert scores(together) == alone
+    rows = LISTED[0] + LISTED[1]
+    whole = scores(rows)
+    for name in ("TARGETS_PER_CHUNK", "TARGETS_PER_BATCH", "TARGETS_PER_UNIT"):
+        monkeypatch.setattr(rescoring, name, 2)
+        assert scores(rows) == whole
+
+
+# ---- lists that a search writes ----
+
+
+@pytest.mark.parametrize("finished", ["replace", "leave"])
+def test_one_list_holds_what_a_search_with_any_length_penalty_answers(
+    sharp: Path, tmp_path: Path, finished: str
+) -> None:
+    write_lines(tmp_path / "source", SOURCES)
+    answers: list[list[str]] = []
+    for alpha in (1.0, 0.0, 0.5, 2.0):
+        stated = {"beam": 4, "finished": finished, "length_penalty": alpha}
+        settings = DecodingSettings.model_validate(stated)
+        translator = LineTranslator([sharp], settings, "cpu", pretokenized=True)
+        if not answers:
+            output = tmp_path / "list"
+            list_n_best(translator, source=tmp_path / "source", output=output)
+            groups = list(read_n_best(read_lines(output), "list"))
+        found = [" ".join(one.words) for one in translator.translate(SOURCES)]
+        best = [max(group, key=by_length_penalty(alpha)) for group in groups]
+        assert [one.text for one in best] == found
+        answers.append(found)
+    assert any(answer != answers[0] for answer in answers)  # the value matters here
+    assert all(max(group, key=lambda one: one.score) == group[0] for group in groups)

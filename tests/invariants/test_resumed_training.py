@@ -1,11 +1,10 @@
 """A training that is stopped, at any moment and by whatever, ends with the same bytes."""
 
 import itertools
-import json
-import random
 import shutil
 import signal
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -13,11 +12,13 @@ from typing import Any
 
 import pytest
 import torch
+import yaml
 
 from convs2s.files.checksums import sha256
 from convs2s.files.tensors import load_tensors
+from convs2s.files.text import read_json
 from convs2s.models.kernels import matmul
-from convs2s.training import run, trainer
+from convs2s.training import trainer
 from convs2s.training.history import EpochRecord, read_history
 from convs2s.training.identity import TrainingJob
 from convs2s.training.run import train
@@ -28,22 +29,67 @@ from tests.support import tiny
 from tests.support.interrupted import train_until
 from tests.support.together import forking
 
-COSINE = {"schedule": {"kind": "cosine", "warmup": 0.5}, "maximum_epochs": 1.5}
-STEPS: dict[str, Any] = {
-    "schedule": {"kind": "step", "hold": 1, "every": 1, "divide_by": 4},
-    "maximum_epochs": 4,
-    "learning_rate": 0.1,
-}
+RESUMED = yaml.safe_load("""
+- [{schedule: {kind: step, hold: 1, every: 1, divide_by: 4}, velocity: rescale, learning_rate: 0.1,
+    maximum_epochs: 4}, [2, 3]]
+- [{schedule: {kind: cosine, warmup: 0.5}, optimizer: sgd, maximum_epochs: 1.5}, [1]]
+- [{best_by: bleu, optimizer: adam}, [1]]
+""")
+"""Recipes, and the epochs after which they are stopped."""
+
+LONGER = yaml.safe_load("""
+- [[1, 2, 3], {}, true]
+- [[2, 3], {average: 2, optimizer: adam, learning_rate: 0.01}, true]
+# The schedule ends both after an epoch: the model is only exported again.
+- [[2, null], {schedule: {kind: step, hold: 1, every: 1, divide_by: 4, minimum: 0.1}}, true]
+- [[1, 1.5], {schedule: {kind: cosine, warmup: 0.5}, optimizer: sgd}, false]
+- [[2, 1], {}, false]
+- [[0.5, 2], {}, false]
+""")
+"""Maxima of epochs, one after the other; the recipe; whether the last training goes on."""
+
+ENDS = yaml.safe_load("""
+- [run.export, {}, [best, last], true]
+- [trainer.Trainer.drop_unneeded, {average: 2, optimizer: adam, learning_rate: 0.01},
+    [epoch2, epoch3, last], true]
+- [trainer.Trainer.drop_unneeded, {schedule: {kind: cosine, warmup: 0.5}, optimizer: sgd,
+    maximum_epochs: 1.5}, [best, last], false]
+""")
+"""What is killed; the recipe; the files of its states; whether a longer training could go on."""
+
+Training = Callable[..., TrainingJob]
 
 
 @pytest.fixture
-def outputs(tmp_path: Path) -> list[Path]:
-    return [tmp_path / name / "model.safetensors" for name in ("whole", "parts")]
+def job(task: Path, tmp_path: Path) -> Training:
+    """A training of three epochs, unless its recipe says otherwise."""
+
+    def described(**recipe: Any) -> TrainingJob:
+        settings = tiny.settings(**recipe)
+        return tiny.job(task, tmp_path / "parts/model.safetensors", settings)
+
+    return described
 
 
-def jobs(task: Path, outputs: list[Path], **changes: Any) -> list[TrainingJob]:
-    settings = tiny.settings(**changes)
-    return [tiny.job(task, output, settings) for output in outputs]
+@pytest.fixture(scope="module")
+def assert_undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Training:
+    """Compare the model with that of the same training without a stop, and return the latter.
+
+    It is made once for all tests, and keeps its whole last state.
+    """
+    made: dict[str, TrainingJob] = {}
+
+    def compared(parts: TrainingJob) -> TrainingJob:
+        key = f"{parts.recipe} {parts.products}"
+        if key not in made:
+            output = tmp_path_factory.mktemp("whole") / "model.safetensors"
+            made[key] = replace(parts, output=output, states=None)
+            with tiny.whole_states():
+                train(made[key])
+        assert sha256(parts.output) == sha256(made[key].output)
+        return made[key]
+
+    return compared
 
 
 def epochs(job: TrainingJob) -> tuple[EpochRecord, ...]:
@@ -55,166 +101,132 @@ def last_state(job: TrainingJob) -> Path:
     return path
 
 
-@pytest.mark.parametrize(
-    ("changes", "stops"),
-    [
-        (STEPS, [2, 3]),
-        ({**STEPS, "velocity": "rescale"}, [2, 3]),
-        ({**COSINE, "optimizer": "sgd"}, [1]),
-        ({**COSINE, "optimizer": "adam"}, [1]),
-        ({"best_by": "bleu"}, [1]),
-    ],
-)
+def stop(*_: object) -> None:
+    """Stand for a step before which the training is killed."""
+    raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize(("recipe", "stops"), RESUMED)
 def test_a_resumed_training_ends_as_an_undisturbed_one(
-    task: Path, outputs: list[Path], changes: dict[str, Any], stops: list[int]
+    job: Training,
+    assert_undisturbed: Training,
+    recipe: dict[str, Any],
+    stops: list[int],
 ) -> None:
-    whole, parts = jobs(task, outputs, **changes)
+    """Also the last epoch's weights and optimizer, where the best epoch was before."""
+    parts = job(**recipe)
     with tiny.whole_states():
-        train(whole)
         for epoch in stops:
             train_until(parts, epoch)
         train(parts)
-    assert sha256(whole.output) == sha256(parts.output)
-    # The best epoch may have been before: the last one's weights and velocity as well.
-    expected, found = (load_tensors(last_state(job))[0] for job in (whole, parts))
-    assert expected.keys() == found.keys()
-    for name, tensor in expected.items():
-        assert torch.equal(tensor, found[name]), name
+    whole = assert_undisturbed(parts)
+    found, expected = (load_tensors(last_state(one))[0] for one in (parts, whole))
+    torch.testing.assert_close(found, expected, atol=0, rtol=0)
 
 
-@pytest.mark.parametrize(
-    ("maxima", "changes", "goes_on"),
-    [
-        ([1, 2, 4], {}, True),
-        pytest.param(
-            [1, None],
-            {**STEPS, "schedule": {**STEPS["schedule"], "minimum": 3e-3}},
-            True,
-            marks=pytest.mark.slow,
-        ),
-        ([3, 4], {"average": 2, "optimizer": "adam", "learning_rate": 0.01}, True),
-        pytest.param([2, 3], {"best_by": "bleu"}, True, marks=pytest.mark.slow),
-        # The schedule ends both after an epoch: the model is only exported again.
-        pytest.param(
-            [2, 4],
-            {**STEPS, "schedule": {**STEPS["schedule"], "minimum": 0.05}},
-            True,
-            marks=pytest.mark.slow,
-        ),
-        ([1, 2], COSINE, False),
-        ([3, 2], {}, False),
-        pytest.param([1.5, 3], {}, False, marks=pytest.mark.slow),
-    ],
-)
+@pytest.mark.parametrize(("maxima", "recipe", "goes_on"), LONGER)
 def test_more_epochs_end_as_if_the_training_had_them_from_the_start(
-    task: Path,
-    outputs: list[Path],
+    job: Training,
+    assert_undisturbed: Training,
     capfd: pytest.CaptureFixture[str],
     maxima: list[float | None],
-    changes: dict[str, Any],
+    recipe: dict[str, Any],
     goes_on: bool,
 ) -> None:
+    """Also after a kill before the state of the shorter training is taken over."""
     write = StateFolder.write
 
-    def killed(folder: StateFolder, path: Path, *content: Any) -> None:
+    def stop_at_the_last(folder: StateFolder, path: Path, *content: Any) -> None:
         if path == folder.last:
             raise KeyboardInterrupt
         write(folder, path, *content)
 
     for maximum in maxima:
-        whole, parts = jobs(task, outputs, **{**changes, "maximum_epochs": maximum})
         capfd.readouterr()
-        if maximum != maxima[0]:
+        parts = job(**recipe | {"maximum_epochs": maximum})
+        if parts.output.exists():
             parts.output.unlink()  # as Snakemake does
             with pytest.MonkeyPatch.context() as patch:
-                patch.setattr(StateFolder, "write", killed)
+                patch.setattr(StateFolder, "write", stop_at_the_last)
                 with pytest.raises(KeyboardInterrupt):
                     train(parts)
         train(parts)
     said = capfd.readouterr().err
     assert ("\ngoing on from " in said) == goes_on
     assert ("\nepoch   1/" not in said) == goes_on
-    train(whole)
-    assert sha256(parts.output) == sha256(whole.output)
-    expected, found = (epochs(job) for job in (whole, parts))
-    assert [replace(row, tokens_per_second=0) for row in found] == [
-        replace(row, tokens_per_second=0) for row in expected
-    ]
+    whole = assert_undisturbed(parts)
+    found, expected = (
+        [row.valid_loss for row in epochs(one)] for one in (parts, whole)
+    )
+    assert found == expected
     # Of all that a longer training can go on from, only the last state keeps its tensors.
     kept = parts.output.parent.glob("state/*/last.safetensors")
-    whole_ones = [path for path in kept if load_tensors(path)[0]]
-    assert len(whole_ones) <= 1 or not goes_on
+    assert sum(bool(load_tensors(path)[0]) for path in kept) <= 1 or not goes_on
 
 
 def test_a_stopped_training_goes_on_with_more_epochs(
-    task: Path, outputs: list[Path], capfd: pytest.CaptureFixture[str]
+    job: Training,
+    assert_undisturbed: Training,
+    capfd: pytest.CaptureFixture[str],
 ) -> None:
-    _, short = jobs(task, outputs, maximum_epochs=2)
-    train_until(short, 1)
-    whole, longer = jobs(task, outputs, maximum_epochs=3)
+    train_until(job(maximum_epochs=2), epoch=1)
+    longer = job()
     train(longer)
     assert "resuming in epoch 2 from " in capfd.readouterr().err
-    train(whole)
-    assert sha256(longer.output) == sha256(whole.output)
+    assert_undisturbed(longer)
 
 
-@pytest.mark.parametrize("change", ["dropped", "damaged", "lost"])
 def test_without_a_state_to_go_on_from_more_epochs_start_again(
-    task: Path, outputs: list[Path], capfd: pytest.CaptureFixture[str], change: str
+    job: Training,
+    assert_undisturbed: Training,
+    capfd: pytest.CaptureFixture[str],
 ) -> None:
-    _, short = jobs(task, outputs, maximum_epochs=1)
-    train(short)
-    last = last_state(short)
-    if change == "dropped":
-        identity = json.loads(last.with_name("identity.json").read_text("utf-8"))
-        folder = StateFolder(last.parent.parent, identity)
-        folder.write(last, {}, folder.read(last, "cpu")[1])
-    elif change == "damaged":
-        last.write_bytes(last.read_bytes()[:-1])
-    else:
-        last.with_name("best.safetensors").unlink()
-    whole, longer = jobs(task, outputs, maximum_epochs=2)
-    capfd.readouterr()
+    for maximum in (1, 2):
+        short = job(maximum_epochs=maximum)
+        train(short)
+    # The second has dropped the tensors of the first, and loses a file of its own.
+    for best in short.output.parent.glob("state/*/best.safetensors"):
+        best.unlink()
+    longer = job()
     train(longer)
     said = capfd.readouterr().err
-    assert f"cannot go on from {last.parent}: {last.parent}/" in said
-    assert "training.maximum_epochs is 1.0, not 2.0): not loaded" in said
-    train(whole)
-    assert sha256(longer.output) == sha256(whole.output)
+    assert said.count("cannot go on from ") == 2
+    assert "has no tensors, which were dropped" in said
+    assert "training.maximum_epochs is 1.0, not 3.0): not loaded" in said
+    assert_undisturbed(longer)
 
 
 def test_killed_three_times(
-    task: Path, outputs: list[Path], capfd: pytest.CaptureFixture[str]
+    job: Training,
+    assert_undisturbed: Training,
+    capfd: pytest.CaptureFixture[str],
 ) -> None:
     # A state after each update, so that a kill comes at every kind of moment.
-    undisturbed, _ = jobs(task, outputs, maximum_epochs=12)
-    _, killed = jobs(task, outputs, maximum_epochs=12, checkpoint_minutes=1e-9)
-    train(undisturbed)
-    moments = random.Random(7)
+    killed = job(maximum_epochs=8, checkpoint_minutes=1e-9)
 
-    def saved() -> float:
+    def saved() -> list[int]:
         paths = killed.output.parent.glob("state/*/last.safetensors")
-        return max((path.stat().st_mtime_ns for path in paths), default=0)
+        return [path.stat().st_mtime_ns for path in paths]
 
-    for _ in range(3):
+    for seconds in (0.0, 0.01, 0.03):
         before = saved()
         process = forking().Process(target=train, args=(killed,))
         process.start()
         # Wait until it has gone on from where the last one was.
         while process.is_alive() and saved() == before:
             time.sleep(0.01)
-        time.sleep(moments.uniform(0, 0.03))
+        time.sleep(seconds)
         process.kill()
         process.join()
         assert process.exitcode == -signal.SIGKILL
     capfd.readouterr()
     train(killed)
     assert "resuming in epoch" in capfd.readouterr().err
-    assert sha256(killed.output) == sha256(undisturbed.output)
+    assert_undisturbed(killed)
 
 
 def test_states_are_as_far_apart_as_is_asked_and_know_the_time_of_earlier_tries(
-    task: Path, outputs: list[Path], monkeypatch: pytest.MonkeyPatch
+    job: Training, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Each look at the trainer's clock takes a second; an update looks twice.
     clock = map(float, itertools.count())
@@ -222,124 +234,88 @@ def test_states_are_as_far_apart_as_is_asked_and_know_the_time_of_earlier_tries(
     batches = []
     save = Trainer._save
 
-    def noted(self: Trainer) -> None:
+    def save_and_stop(self: Trainer) -> None:
         batches.append(self.state.batch)
         save(self)
-
-    monkeypatch.setattr(Trainer, "_save", noted)
-    whole, parts = jobs(task, outputs, checkpoint_minutes=5 / 60, maximum_epochs=1)
-    train(whole)
-    # The fourth update looks at the seventh second; the last one of an epoch is saved in any case.
-    assert batches == [4, 8, 10, 0]
-    updates = itertools.count(1)
-    start = Updater.start
-
-    def start_until_the_tenth(*given: Any) -> Any:
-        if next(updates) == 10:
+        if len(batches) == 2:
             raise KeyboardInterrupt
-        return start(*given)
 
-    monkeypatch.setattr(Updater, "start", start_until_the_tenth)
+    monkeypatch.setattr(Trainer, "_save", save_and_stop)
+    parts = job(checkpoint_minutes=5 / 60, maximum_epochs=1)
     with pytest.raises(KeyboardInterrupt):
         train(parts)
     train(parts)
-    assert next(updates) == 10 + 3
-    rates = [epochs(job)[0].tokens_per_second for job in (whole, parts)]
-    assert rates[1] == pytest.approx(rates[0], rel=0.15)
+    # The fourth update looks at the seventh second; the last one of an epoch is saved in any case.
+    assert batches == [4, 8, 10, 0]
+    (row,) = epochs(parts)
+    assert row.tokens / row.tokens_per_second == pytest.approx(22, abs=3)
 
 
-def test_updates_are_safe_while_validated_and_their_machine_is_named(
-    task: Path, outputs: list[Path], monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(("step", "recipe", "left", "is_whole"), ENDS)
+def test_a_kill_at_the_end_costs_no_training_and_what_the_model_is_made_of_stays(
+    job: Training,
+    assert_undisturbed: Training,
+    monkeypatch: pytest.MonkeyPatch,
+    step: str,
+    recipe: dict[str, Any],
+    left: list[str],
+    is_whole: bool,
 ) -> None:
-    whole, parts = jobs(task, outputs, maximum_epochs=2)
-    train(whole)
-    monkeypatch.setattr(trainer, "processor", lambda: "a")
-    train_until(parts, epoch=1)
-    monkeypatch.setattr(trainer, "processor", lambda: "b")
+    parts = job(**recipe)
     with monkeypatch.context() as patch:
-        patch.delattr(Updater, "validate")
-        with pytest.raises(AttributeError):
+        patch.setattr(f"convs2s.training.{step}", stop)
+        with pytest.raises(KeyboardInterrupt):
             train(parts)
-    # Which validates, and exports twice.
-    monkeypatch.setattr(trainer, "processor", lambda: "c")
-    monkeypatch.delattr(Updater, "start")
+    with monkeypatch.context() as patch:
+        patch.delattr(Trainer, "_train_epoch")
+        train(parts)
+        made = sha256(parts.output)
+        parts.output.unlink()  # as Snakemake does
+        # Another machine would round differently.
+        patch.delattr(Updater, "validate")
+        train(parts)
+    assert sha256(parts.output) == made
+    assert_undisturbed(parts)
+    last = last_state(parts)
+    assert sorted(path.stem for path in last.parent.glob("*.safetensors")) == left
+    assert bool(load_tensors(last)[0]) == is_whole
+
+
+def test_another_machine_goes_on_from_copies_of_the_states(
+    job: Training,
+    assert_undisturbed: Training,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    """No update is lost by a kill in validation; the second epoch was made on the first machine."""
+    lost = replace(job(), states=(tmp_path / "copies").as_uri())
+    parts = replace(lost, output=tmp_path / "other/model.safetensors")
+    monkeypatch.setattr(trainer, "processor", lambda: "a")
+    train_until(lost, epoch=1)
+    with monkeypatch.context() as patch:
+        patch.setattr(Updater, "validate", stop)
+        with pytest.raises(KeyboardInterrupt):
+            train(lost)
+    shutil.rmtree(lost.output.parent)
+    monkeypatch.setattr(trainer, "processor", lambda: "b")
     train(parts)
-    train(parts)
-    assert sha256(whole.output) == sha256(parts.output)
+    assert "fetched" in capfd.readouterr().err
+    assert_undisturbed(parts)
     machines = [row.machine and row.machine["processor"] for row in epochs(parts)]
-    assert machines == ["a", "b"]
-    said = json.loads(parts.output.with_name("training.json").read_text("utf-8"))
+    assert machines == ["a", "a", "b"]
+    said: Any = read_json(parts.output.with_name("training.json"))
     made = said["manifest"]
     assert (made["processor"], made["workers"], made["threads"]) == ("a; b", 1, 1)
 
 
-@pytest.mark.parametrize(
-    ("step", "changes", "left"),
-    [
-        ((run, "export"), {}, ["best"]),
-        ((run, "export"), {"average": 2}, ["epoch2", "epoch3"]),
-        ((Trainer, "drop_unneeded"), {"average": 2}, ["epoch2", "epoch3"]),
-        ((Trainer, "drop_unneeded"), {"best_by": "bleu"}, ["best"]),
-        ((Trainer, "drop_unneeded"), COSINE, ["best"]),
-    ],
-)
-def test_a_kill_at_the_end_costs_no_training_and_what_the_model_is_made_of_stays(
-    task: Path,
-    outputs: list[Path],
-    step: tuple[object, str],
-    changes: dict[str, Any],
-    left: list[str],
-) -> None:
-    whole, parts = jobs(task, outputs, **changes)
-    train(whole)
-
-    def kill(*_: object) -> None:
-        raise KeyboardInterrupt
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(*step, kill)
-        with pytest.raises(KeyboardInterrupt):
-            train(parts)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.delattr(Trainer, "_train_epoch")
-        for _ in range(2):
-            parts.output.unlink(missing_ok=True)  # as Snakemake does
-            train(parts)
-            assert sha256(parts.output) == sha256(whole.output)
-            # Another machine would round differently.
-            patch.delattr(Updater, "validate", raising=False)
-    last = last_state(parts)
-    kept = {path.stem for path in last.parent.glob("*.safetensors")}
-    assert kept == {*left, "last"}
-    # A longer training could go on from the end of one without a cosine.
-    assert bool(load_tensors(last)[0]) == (changes is not COSINE)
-
-
-def test_another_machine_goes_on_from_copies_of_the_states(
-    task: Path, outputs: list[Path], tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
-    whole, _ = jobs(task, outputs)
-    train(whole)
-    copies = (tmp_path / "copies").as_uri()
-    lost, parts = (
-        tiny.job(task, path, states=copies)
-        for path in (tmp_path / "lost" / "model.safetensors", outputs[1])
-    )
-    train_until(lost, epoch=2)
-    shutil.rmtree(tmp_path / "lost")
-    train(parts)
-    assert "fetched" in capfd.readouterr().err
-    assert sha256(parts.output) == sha256(whole.output)
-
-
 @pytest.mark.skipif(len(matmul.kernels()) < 2, reason="needs oneDNN")
 def test_a_training_goes_on_with_the_kernel_that_it_began_with(
-    task: Path, outputs: list[Path]
+    job: Training, assert_undisturbed: Training
 ) -> None:
-    whole, parts = (tiny.job(task, path, products="onednn") for path in outputs)
-    train(whole)
+    parts = replace(job(), products="onednn")
     train_until(parts, epoch=1)
-    train(tiny.job(task, parts.output, products="blas"))
-    assert sha256(parts.output) == sha256(whole.output)
-    said = json.loads(parts.output.with_name("training.json").read_text("utf-8"))
+    train(replace(parts, products="blas"))
+    assert_undisturbed(parts)
+    said: Any = read_json(parts.output.with_name("training.json"))
     assert said["manifest"]["products"] == "onednn"

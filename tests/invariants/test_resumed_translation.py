@@ -5,8 +5,8 @@ import random
 import signal
 import subprocess
 import sys
-from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 import zstandard
@@ -18,11 +18,11 @@ from convs2s.decoding.long_files import identity_of, translate_long_file
 from convs2s.decoding.parallel import Chunk
 from convs2s.decoding.streams import ChunkTranslator
 from convs2s.decoding.translate import LineTranslator
-from convs2s.files.interrupts import STOPPING, Interrupted, handling
-from convs2s.files.text import read_lines, write_lines
+from convs2s.files.text import read_json, read_lines, write_lines
 from tests.invariants.memory import peak_memory
 from tests.support import tiny
 from tests.support.processes import wait_for
+from tests.support.refusals import rows
 
 generator = random.Random(5)
 LINES = [
@@ -59,13 +59,12 @@ class Killed(ChunkTranslator):
 
     def __init__(self, model: Path, chunks: int) -> None:
         super().__init__(translator_of(model), as_json=True, n_best=None)
-        self.left = chunks
+        self.chunks = chunks
         self.seen: list[int] = []
 
     def __call__(self, chunk: Chunk) -> str:
-        if not self.left:
+        if len(self.seen) == self.chunks:
             raise KeyboardInterrupt
-        self.left -= 1
         self.seen.append(chunk[0][0])
         return super().__call__(chunk)
 
@@ -96,51 +95,29 @@ def test_a_stopped_translation_goes_on(model: Path, tmp_path: Path, name: str) -
         assert zstandard.get_frame_parameters(expected).has_checksum
 
 
-def test_a_signal_stops_the_first_reading_too(
-    model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    write_lines(tmp_path / "in", LINES[:1])
-
-    def stopped(_: Path) -> str:
-        signal.raise_signal(signal.SIGTERM)
-        return "digest"
-
-    monkeypatch.setattr("convs2s.decoding.long_files.sha256", stopped)
-    # Outside of the translation the signal does nothing, or it would end the tests.
-    with (
-        handling(STOPPING, lambda *_: None),
-        pytest.raises(Interrupted, match="SIGTERM"),
-    ):
-        translate_file(Killed(model, 9), tmp_path, "out")
-    assert not (tmp_path / "out.part").exists()
-
-
 @pytest.mark.parametrize(
     ("change", "reason"),
-    [
-        ({"bytes": 10**6}, "its text is shorter than its state says"),
-        ({"lines": -1}, "its state cannot be read"),
-        ({"bytes": -1}, "its state cannot be read"),
-        (
-            {"identity": {"models": ["b"]}},
-            "differs from this command in models and input",
-        ),
-        ({}, "differs from this command in input"),
-    ],
+    rows("""
+        {"bytes": 1000000} => its text is shorter than its state says
+        {"lines": -1} => its state cannot be read
+        {"identity": {"models": ["b"]}} => differs from this command in models and input
+        {} => differs from this command in input
+    """),
 )
 def test_what_does_not_fit_the_command_starts_over(
     model: Path,
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
-    change: Mapping[str, object],
+    change: str,
     reason: str,
 ) -> None:
     write_lines(tmp_path / "in", LINES[:50])
     with pytest.raises(KeyboardInterrupt):
         translate_file(Killed(model, 2), tmp_path, "out")
     state = tmp_path / "out.part.json"
-    state.write_text(json.dumps(json.loads(state.read_bytes()) | change))
-    if not change:
+    stated: Any = read_json(state)
+    state.write_text(json.dumps(stated | json.loads(change)))
+    if change == "{}":
         write_lines(tmp_path / "in", LINES[1:51])
     fresh = Killed(model, 9)
     translate_file(fresh, tmp_path, "out")
@@ -148,51 +125,34 @@ def test_what_does_not_fit_the_command_starts_over(
     assert reason in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(
-    ("suffix", "start"),
-    [
-        ("", b""),
-        (".gz", b"\x1f\x8b"),
-        (".bz2", b"BZh"),
-        (".xz", b"\xfd7z"),
-        (".zst", b"\x28\xb5"),
-    ],
-)
-def test_an_empty_file_is_one_of_its_format(
-    model: Path, tmp_path: Path, suffix: str, start: bytes
-) -> None:
+def test_an_empty_file_is_one_of_its_format(model: Path, tmp_path: Path) -> None:
     write_lines(tmp_path / "in", [])
-    written = translate_file(Killed(model, 0), tmp_path, f"out{suffix}")
-    assert written[: len(start) or None] == start
-    assert list(read_lines(tmp_path / f"out{suffix}")) == []
+    for suffix in ("", ".gz", ".bz2", ".xz", ".zst"):
+        written = translate_file(Killed(model, 0), tmp_path, f"out{suffix}")
+        assert (written != b"") == (suffix != "")
+        assert list(read_lines(tmp_path / f"out{suffix}")) == []
 
 
 # ---- the command ----
 
 
-@pytest.mark.parametrize(
-    ("precision", "meant"), [("fp32", "fp32"), ("bf16", "bf16"), ("auto", "int8")]
-)
 def test_a_killed_command_is_gone_on_with_by_two_workers(
-    sharp: Path,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    precision: str,
-    meant: str,
+    sharp: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    """In the precision that it began with: gone on with in another, it would be of both."""
     write_lines(tmp_path / "in", LINES)
     state = tmp_path / "out.part.json"
-    whole = command(sharp, tmp_path / "in", tmp_path / "out", "--precision", precision)
+    whole = command(sharp, tmp_path / "in", tmp_path / "out", "--precision", "auto")
     process = started(*whole)
     wait_for(state.exists)
     process.kill()
     process.communicate()
     assert not (tmp_path / "out").exists()
-    # Gone on with where `auto` is another precision, it would be of both.
-    assert json.loads(state.read_bytes())["identity"]["precision"] == meant
+    stated: Any = read_json(state)
+    assert stated["identity"]["precision"] == "int8"
     main([*whole, "--workers", "2"])
     assert "out: resuming after line " in capsys.readouterr().err
-    expected = translator_of(sharp, meant).translate(LINES)
+    expected = translator_of(sharp, "int8").translate(LINES)
     assert list(read_lines(tmp_path / "out")) == [one.text for one in expected]
 
 
@@ -224,21 +184,17 @@ def test_memory_does_not_grow_with_the_file(
 # ---- what an output depends on ----
 
 
-def test_on_a_gpu_the_batches_are_part_of_what_an_output_depends_on(
-    model: Path,
-) -> None:
-    for device, is_same in (("cpu", True), ("cuda", False)):
-        one, other = (
-            identity_of([model], DecodingSettings(batch_sentences=size), device)
-            for size in (1, 64)
-        )
-        assert (one == other) == is_same
-
-
-def test_the_code_of_an_extensions_network_is_part_too(
+def test_an_output_depends_on_code_and_on_a_gpu_on_batches(
     model: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As an edit of it changes what the same weights say."""
-    before = identity_of([model], DecodingSettings(), "cpu")
+    """An edit of an extension's network changes what the same weights say."""
+
+    def known(device: str, size: int = 64) -> dict[str, object]:
+        settings = DecodingSettings(batch_sentences=size)
+        return identity_of([model], settings, device)
+
+    before = known("cpu")
+    assert before == known("cpu", 1)
+    assert known("cuda") != known("cuda", 1)
     monkeypatch.setattr(ConvS2SArchitecture, "code", lambda _: {"code": "edited"})
-    assert identity_of([model], DecodingSettings(), "cpu") != before
+    assert known("cpu") != before

@@ -1,51 +1,30 @@
 """Whatever a line holds, and in whatever order lines come: no word is lost, none differs."""
 
-import pickle
-from collections import Counter
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from convs2s.config.corpus import PREPARATIONS
 from convs2s.files.text import write_lines
-from convs2s.text.bpe import learn_codes
 from convs2s.text.corpus_filter import tidy
 from convs2s.text.preparation import Preparation
 from convs2s.text.splitting import split_sentences
 from convs2s.text.truecase import learn_truecaser
 
 
-def test_codes_do_not_depend_on_the_order_of_words(
-    capfd: pytest.CaptureFixture[str],
-) -> None:
-    words = Counter({"low": 5, "lower": 2, "newest": 6, "widest": 3})
-    codes = learn_codes(words.items(), 10)
-    assert codes.startswith("#version: 0.2\ns t</w>\ne st</w>\n")
-    assert learn_codes(reversed(words.items()), 10) == codes
-    assert capfd.readouterr() == ("", "")
-
-
 def test_equally_frequent_cases_do_not_depend_on_the_order_of_lines(
     tmp_path: Path,
 ) -> None:
     lines = ["x The the A a", "x the The", "x rot Rot ROT rot"]
+    tables = set()
     for order in (lines, lines[::-1]):
         write_lines(tmp_path / "text", order)
         learn_truecaser(text=tmp_path / "text", output=tmp_path / "table")
-        rows = (tmp_path / "table").read_text("utf-8").split()
-        words = rows[2::2]
-        assert words == ["a", "A", "rot", "Rot", "ROT", "the", "The"]
-        assert rows[3::2] == ["1", "1", "2", "1", "1", "2", "2"]
-
-
-@pytest.mark.parametrize("name", PREPARATIONS)
-def test_a_preparation_is_the_same_in_another_process(name: str) -> None:
-    line = "It's a well-known fact, Mr. Smith."
-    ours = Preparation(name, "en")
-    theirs = pickle.loads(pickle.dumps(ours))
-    assert theirs.prepare(line) == ours.prepare(line)
+        tables.add((tmp_path / "table").read_text("utf-8"))
+    (table,) = tables
+    words = " ".join(table.split()[2:])
+    assert words == "a 1 A 1 rot 2 Rot 1 ROT 1 the 2 The 2"
 
 
 @pytest.mark.parametrize("name", ["none", "stanford"])
@@ -67,13 +46,13 @@ def test_no_word_is_lost_where_sentences_are_split(line: str, language: str) -> 
 
 def test_a_long_line_is_split_in_blocks_that_end_at_blanks() -> None:
     """A book on one line ends no job of a million lines, and takes no time of the square."""
-    sentences = ["He sees the two red cars.", "She reads."] * 20_000
+    sentences = ["He sees the two red cars.", "She reads."] * 5_000
     text = " ".join(sentences)
     found = split_sentences(text, "en")
     assert " ".join(found) == text
     blocks = len(text) // 2**16
     assert len(sentences) <= len(found) <= len(sentences) + blocks
     assert split_sentences("a" * 2**17, "en") == ["a" * 2**16] * 2
-    assert "".join(split_sentences("«" * (2**17 + 1), "en")) == "«" * (2**17 + 1)
-    numbers = "1. " * 100_000
+    assert "".join(split_sentences("«" * (2**16 + 1), "en")) == "«" * (2**16 + 1)
+    numbers = "1. " * 30_000
     assert split_sentences(numbers, "en") == [numbers]

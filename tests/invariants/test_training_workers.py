@@ -1,6 +1,5 @@
 """Several workers make the updates of one."""
 
-import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -16,58 +15,56 @@ from convs2s.training import workers as workers_module
 from convs2s.training.loading import permuted_sources, split_batch
 from convs2s.training.schedule import Moment
 from convs2s.training.update import Updater
-from convs2s.training.workers import Notices, Workers
+from convs2s.training.workers import Workers
 from tests.invariants.recordings import Again
 from tests.support import tiny
 from tests.support.together import meet, start, train_together
 from tests.support.updates import make_update
 
 
-def twenty_updates(workers: Workers, task: Path) -> tuple[list[Any], list[float]]:
-    """Return the parameters after 20 updates and one of a single pair; validation before, after."""
+def some_updates(workers: Workers, task: Path) -> tuple[list[Any], list[float]]:
+    """Return the parameters after the updates of an epoch and one more, and losses of validation.
+
+    That one is of a single pair, so that the second worker has none.
+    """
     workers_module.BUCKET = 600
     if workers.count > 1:
         # They are told that they differ, and nothing hangs.
         with pytest.raises(UserError, match="the workers' parameters differ"):
             tiny.trainer(task, task / "none", workers=workers, seed=1 + workers.rank)
-    limits = {"sentences": 16, "micro_batch_tokens": 40}
     one = tiny.trainer(
         task,
         task / "none",
         workers=workers,
         # A worker that replays starts its sums later than one that does not.
         recording=Again if workers.rank else None,
-        batch=limits,
+        batch={"micro_batch_tokens": 40},
     )
     permuted = permuted_sources(one.valid)
     losses = [one.updater.validate(one.valid, sources=permuted)]
-    for epoch in (1, 2):
-        for number, rows in enumerate(one.plan(epoch)):
-            make_update(one.updater, one.train, rows, Moment(epoch, number, 0.25))
-    make_update(one.updater, one.train, np.array([3]), Moment(3, 0, 0.25))
+    for number, rows in enumerate([*one.plan(1), np.array([3])]):
+        make_update(one.updater, one.train, rows, Moment(1, number, 0.25))
     losses.append(one.updater.validate(one.valid))
-    parameters = [parameter.detach().numpy() for parameter in one.network.parameters()]
-    return parameters, losses
+    return [each.detach().numpy() for each in one.network.parameters()], losses
 
 
 def test_two_workers_make_the_updates_of_one(
     task: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(workers_module, "BUCKET", 600)
-    alone, losses = twenty_updates(Workers(), task)
-    first, second = start(tmp_path / "meeting", 2, meet, twenty_updates, task)
+    alone, losses = some_updates(Workers(), task)
+    first, second = start(tmp_path / "meeting", 2, meet, some_updates, task)
     for mine, its, other in zip(alone, first[0], second[0], strict=True):
         np.testing.assert_allclose(its, mine, rtol=0, atol=1e-9)
         np.testing.assert_array_equal(its, other)
     assert first[1] == second[1] == pytest.approx(losses, abs=1e-9)
 
 
-def late_epoch(workers: Workers, task: Path, folder: Path) -> dict[str, Any]:
+def late_epoch(workers: Workers, task: Path, folder: Path) -> tuple[Any, ...]:
     """Train for an epoch whose figures are read late, as on a GPU; memory runs out once."""
-    limits = {"sentences": 16, "micro_batch_tokens": 200}
     folder = folder / str(workers.rank)
     folder.mkdir()
-    one = tiny.trainer(task, folder, workers=workers, batch=limits, maximum_epochs=1)
+    one = tiny.trainer(task, folder, workers=workers, maximum_epochs=1)
     one.reads_at_once = False
     meetings = []
     totals = Workers.totals
@@ -86,90 +83,49 @@ def late_epoch(workers: Workers, task: Path, folder: Path) -> dict[str, Any]:
         patch.setattr(Workers, "totals", counted)
         patch.setattr(Updater, "_add_gradient", first_fails)
         one.run()
-    return {
-        "limit": (one.updater.limit, one.state.micro_batch_tokens),
-        "meetings": meetings,
-        "loss": one.state.history[0].train_loss,
-        "parameters": [p.detach().numpy() for p in one.network.parameters()],
-    }
+    loss = one.state.history[0].train_loss
+    return meetings, one.updater.limit, one.state.micro_batch_tokens, loss
 
 
 def test_workers_wait_for_each_other_only_to_read_and_agree_on_what_fits(
     task: Path, tmp_path: Path
 ) -> None:
-    (tmp_path / "alone").mkdir()
-    alone = late_epoch(Workers(), task, tmp_path / "alone")
     first, second = start(tmp_path / "meeting", 2, meet, late_epoch, task, tmp_path)
+    assert first == second
+    meetings, limit, known, _ = first
     # At the end of the epoch's ten updates, and to validate.
-    assert first["meetings"] == second["meetings"] == [10, 10]
-    assert first["limit"] == second["limit"]
-    assert first["limit"][0] == first["limit"][1] < 200
-    assert first["loss"] == second["loss"] == pytest.approx(alone["loss"], abs=1e-9)
-    for place, mine in enumerate(alone["parameters"]):
-        its = first["parameters"][place]
-        np.testing.assert_allclose(its, mine, rtol=0, atol=1e-9)
-        np.testing.assert_array_equal(its, second["parameters"][place])
-
-
-def test_what_workers_tell_arrives_with_the_next_update(tmp_path: Path) -> None:
-    first, second = start(tmp_path / "meeting", 2, meet, told)
-    assert first == second == [-math.inf, 11.0, 21.0, 41.0]
-    assert told(Workers()) == [10.0, 20.0, 30.0, 40.0]
-
-
-def told(workers: Workers) -> list[float]:
-    notices = Notices(workers)
-    numbers = [10.0 * number + workers.rank for number in (1, 2, 3, 4)]
-    found = [notices.exchange([number], waits=False)[0] for number in numbers[:3]]
-    return found + notices.exchange(numbers[3:], waits=True)
+    assert meetings == [10, 10]
+    assert limit == known < 200
 
 
 def test_a_training_of_two_workers_with_dropout_repeats_and_goes_on(
     task: Path, tmp_path: Path
 ) -> None:
-    paths = [tmp_path / name / "model.safetensors" for name in ("a", "b")]
-    for path, epochs in zip((paths[0], paths[1], paths[1]), (2, 1, 2), strict=True):
-        job = tiny.job(task, path, tiny.settings(maximum_epochs=epochs))
-        train_together(path.parent.with_suffix(f".meeting{epochs}"), 2, job)
+    for name, epochs in (("a", 2), ("b", 1), ("b", 2)):
+        model = tmp_path / name / "model.safetensors"
+        job = tiny.job(task, model, tiny.settings(maximum_epochs=epochs))
+        train_together(tmp_path / f"{name}{epochs}", 2, job)
     log = (tmp_path / "b/state/train.log").read_text("utf-8")
     assert "\ngoing on from " in log
-    assert sha256(paths[0]) == sha256(paths[1])
-    assert '"workers": 2' in (tmp_path / "a" / "training.json").read_text()
-
-
-@pytest.mark.parametrize("tokens", [None, 12, 40])
-@pytest.mark.parametrize("workers", [1, 2, 3, 16])
-def test_every_worker_has_as_many_micro_batches(
-    tokens: int | None, workers: int
-) -> None:
-    rows = np.arange(5, 21)
-    lengths = np.random.default_rng(1).integers(2, 9, (16, 2))
-    parts = split_batch(rows, lengths, tokens, workers)
-    assert len(parts) % workers == 0
-    assert [row for part in parts for row in part.rows] == list(rows)
-    assert [part.key for part in parts] == [(index,) for index in range(len(parts))]
-    for part in parts:
-        longest = int(lengths[part.rows - 5].max())
-        assert part.size == len(part.rows) * longest
-        assert part.size <= (tokens or part.size) or len(part.rows) == 1
-    # Of pairs too few, each is a micro-batch.
-    assert len(split_batch(rows[:3], lengths[:3], tokens, 16)) == 3
+    assert sha256(tmp_path / "a/model.safetensors") == sha256(model)
+    assert '"workers": 2' in (tmp_path / "a/training.json").read_text("utf-8")
 
 
 @pytest.mark.parametrize("workers", [1, 4, 16])
-def test_workers_have_even_shares(workers: int) -> None:
+def test_workers_have_as_many_micro_batches_and_even_shares(workers: int) -> None:
     """Of batches of WMT's recipes, of lengths as news have them: log-normal, 26 on average."""
-    generator = np.random.default_rng(1)
-    drawn = generator.lognormal(3.1, 0.62, 10_000).clip(1, 170)
-    ratios = generator.lognormal(0.1, 0.22, 10_000)
-    lengths = np.column_stack([drawn, (drawn * ratios).clip(1, 175)]).astype(np.int64)
-    limits = BatchLimits(sentences=256)
-    sources, targets = lengths.astype(np.int32).T
-    plan = plan_batches(sources, targets, limits, generator)
+    draw = np.random.default_rng(1)
+    sources = draw.lognormal(3.1, 0.62, 10_000).clip(1, 170)
+    targets = (sources * draw.lognormal(0.1, 0.22, 10_000)).clip(1, 175)
+    lengths = np.column_stack([sources, targets]).astype(np.int32)
+    plan = plan_batches(*lengths.T, BatchLimits(sentences=256), draw)
     slowest = 0
     mean = 0.0
-    for rows in plan[:40]:
+    for rows in plan:
         parts = split_batch(rows, lengths[rows], 4000, workers)
+        assert len(parts) % workers == 0
+        assert [row for part in parts for row in part.rows] == list(rows)
+        assert max(part.size for part in parts) <= 4000
         # Padded tokens of both sides.
         sizes = [len(part.rows) * lengths[part.rows].max(0).sum() for part in parts]
         slowest += max(sum(sizes[rank::workers]) for rank in range(workers))

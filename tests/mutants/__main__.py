@@ -13,8 +13,8 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from itertools import chain
 from pathlib import Path
-from queue import SimpleQueue
 from tempfile import TemporaryDirectory
 
 from tests.mutants.faults import Fault, read_faults
@@ -88,8 +88,7 @@ def run_tests(
 
 def verdict(root: Path, fault: Fault) -> str:
     """Return what the tests say of a fault; the copy is as before afterwards."""
-    paths = {root / edit.file for edit in fault.edits}
-    kept = {path: (path.read_bytes(), path.stat()) for path in paths}
+    before = {edit.file: (root / edit.file).read_bytes() for edit in fault.edits}
     for edit in fault.edits:
         edit.apply(root)
     status, output = PASSED, ""
@@ -98,44 +97,36 @@ def verdict(root: Path, fault: Fault) -> str:
         status, output = run_tests(root, tests, limit=LIMIT_SECONDS)
         if status != PASSED:
             break
-    for path, (content, before) in kept.items():
-        path.write_bytes(content)
-        # So that the bytecode of before is used again.
-        os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+    for file, content in before.items():
+        (root / file).write_bytes(content)
     if status not in (PASSED, FAILED) and not fault.then:
         return f"STOPS THE TESTS, status {status}: {output[-2000:]}"
     return SURVIVES if status == PASSED else FOUND
 
 
+def check_passed(status: int, output: str) -> None:
+    """End here unless the tests pass without a fault."""
+    if status != PASSED:
+        sys.exit(f"the tests have to pass without a fault:\n{output[-4000:]}")
+
+
 def check_without_fault(root: Path, faults: Sequence[Fault]) -> Sequence[Fault]:
     """Return the faults whose tests pass in an unchanged copy; end here where one fails."""
     tests = {test for fault in faults for test in fault.tests}
-    status, output = run_tests(root, sorted(tests))
-    if status != PASSED:
-        sys.exit(f"the tests have to pass without a fault:\n{output[-4000:]}")
+    check_passed(*run_tests(root, sorted(tests)))
     return faults
 
 
-def missed_faults(copies: Iterable[Path], faults: Sequence[Fault]) -> list[str]:
+def missed_faults(root: Path, faults: Sequence[Fault]) -> list[str]:
     """Return the names of the faults that the tests miss; print what they say of each."""
-    free: SimpleQueue[Path] = SimpleQueue()
-    for copy in copies:
-        free.put(copy)
-
-    def try_one(fault: Fault) -> str:
-        root = free.get()
+    missed = []
+    for fault in faults:
         started = time.monotonic()
         said = verdict(root, fault)
-        free.put(root)
-        return f"{said} ({time.monotonic() - started:.0f} s)"
-
-    missed = []
-    with ThreadPoolExecutor(free.qsize()) as pool:
-        for number, (fault, said) in enumerate(
-            zip(faults, pool.map(try_one, faults), strict=True), start=1
-        ):
-            missed += [] if said.startswith(FOUND) else [fault.name]
-            print(f"{number}/{len(faults)} {said}: {fault.name}", flush=True)
+        if said != FOUND:
+            missed.append(fault.name)
+        seconds = time.monotonic() - started
+        print(f"{said} ({seconds:.0f} s): {fault.name}", flush=True)
     return missed
 
 
@@ -155,13 +146,16 @@ def try_faults(
 
     ``checked`` runs their tests without a fault, and may state more of each fault.
     """
+    cores = os.cpu_count() or 1
     with TemporaryDirectory(prefix="mutants.") as name:
-        copies = [Path(name, str(number)) for number in range(os.cpu_count() or 1)]
+        copies = [Path(name, str(number)) for number in range(cores)]
         copy_checkout(copies[0])
         tried = checked(copies[0], faults)
         for copy in copies[1:]:
             shutil.copytree(copies[0], copy)
-        missed = missed_faults(copies, tried)
+        shares = [tried[number::cores] for number in range(cores)]
+        with ThreadPoolExecutor(cores) as pool:
+            missed = [*chain.from_iterable(pool.map(missed_faults, copies, shares))]
     print(f"{len(faults) - len(missed)} of {len(faults)} faults were found")
     if missed:
         sys.exit("not found:\n" + "\n".join(f"  {name}" for name in missed))

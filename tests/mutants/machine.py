@@ -2,7 +2,7 @@
 
 ``make mutants``, or ``python -m tests.mutants.machine 500 scoring paper/claims.py`` for so many, of
 these rooms or files of the package alone. The sample is the same for the same code, and mostly so
-where other lines change. Each fault meets the tests that run its line, the fastest first, then the
+where other lines change. Each fault meets the tests that run its line, the shortest first, then the
 files that import any module of its room: a process of its own may run the line for them, or a
 fixture that several share. Whatever fails finds it, also tests that never end. Messages,
 annotations and the looks of plots are left alone, and what harmless.yaml shows to change nothing
@@ -10,22 +10,20 @@ counts as found.
 """
 
 import ast
-import math
 import re
 import sys
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
-from xml.etree import ElementTree
 
 import yaml
 from coverage import CoverageData
 
-from tests.mutants.__main__ import FAILED, PASSED, ROOT, run_tests, try_faults
+from tests.mutants.__main__ import ROOT, check_passed, run_tests, try_faults
 from tests.mutants.faults import Edit, Fault
 
 ROOMS = (
@@ -49,18 +47,10 @@ OTHER_TESTS = {"workflow", "support", "mutants"}
 FEW = 10
 """Tests of the first process: the files of so many are soon imported."""
 
-PAIRS: tuple[tuple[type[ast.AST], type[ast.AST]], ...] = (
-    (ast.Lt, ast.LtE),
-    (ast.Gt, ast.GtE),
-    (ast.Eq, ast.NotEq),
-    (ast.In, ast.NotIn),
-    (ast.Is, ast.IsNot),
-    (ast.And, ast.Or),
-    (ast.Add, ast.Sub),
-    (ast.Mult, ast.Div),
-)
+PAIRS = "Lt LtE, Gt GtE, Eq NotEq, In NotIn, Is IsNot, And Or, Add Sub, Mult Div"
 OTHER: dict[type[ast.AST], Any] = {ast.FloorDiv: ast.Mult, ast.Mod: ast.Mult}
-for first, second in PAIRS:
+for pair in PAIRS.split(", "):
+    first, second = (getattr(ast, name) for name in pair.split())
     OTHER |= {first: second, second: first}
 """Operators -> what takes their place."""
 
@@ -159,27 +149,35 @@ def all_mutants(places: Sequence[str]) -> Iterator[Fault]:
 
 
 def aimed(root: Path, faults: Sequence[Fault]) -> list[Fault]:
-    """Return the faults with the tests that run their lines in an unchanged copy first."""
-    settings, data, times = (root / name for name in ("ini", "coverage", "times.xml"))
+    """Return the faults with the tests that run their lines in an unchanged copy first.
+
+    The fewer lines a test runs, the earlier it comes.
+    """
+    settings, data = root / "coverage.ini", root / "coverage.data"
     settings.write_text(
         COVERAGE.format(data=data, source=root / "src/convs2s"), "utf-8"
     )
     every = sorted({test for fault in faults for test in fault.tests})
-    arguments = [f"--junitxml={times}", "--maxfail=100", *every]
-    modules = ("-m", "coverage", "run", f"--rcfile={settings}")
-    status, output = run_tests(root, arguments, *modules)
-    if status not in (PASSED, FAILED):
-        sys.exit(f"the tests have to run without a fault:\n{output[-4000:]}")
-    lines = CoverageData(str(data))
-    lines.read()
-    seconds = seconds_of_tests(times)
+    status, output = run_tests(
+        root, every, "-m", "coverage", "run", f"--rcfile={settings}"
+    )
+    check_passed(status, output)
+    measured = CoverageData(str(data))
+    measured.read()
+    running: dict[tuple[str, int], list[str]] = {}
+    lines: Counter[str] = Counter()
+    for file in measured.measured_files():
+        for line, contexts in measured.contexts_by_lineno(file).items():
+            tests = [node_id(context) for context in contexts if context]
+            running[file, line] = tests
+            lines.update(tests)
     found = []
     for fault in faults:
         file, line = fault.name.split(":")[:2]
-        running = lines.contexts_by_lineno(str(root / file)).get(int(line), [])
-        first = fastest(map(node_id, running), seconds)
-        rest = fastest(fault.tests, seconds)
-        found.append(replace(fault, tests=first[:FEW], then=(first[FEW:], rest)))
+        tests = running.get((str(root / file), int(line)), [])
+        first = tuple(sorted(tests, key=lines.__getitem__))
+        then = (first[FEW:], fault.tests)
+        found.append(replace(fault, tests=first[:FEW], then=then))
     return found
 
 
@@ -189,24 +187,6 @@ def node_id(context: str) -> str:
     return f"{module.replace('.', '/')}.py::{name}"
 
 
-def fastest(tests: Iterable[str], seconds: Mapping[str, float]) -> tuple[str, ...]:
-    """Return those that pass in an unchanged copy, the fastest first."""
-    passing = [test for test in tests if seconds.get(test, math.inf) < math.inf]
-    return tuple(sorted(passing, key=seconds.__getitem__))
-
-
-def seconds_of_tests(times: Path) -> dict[str, float]:
-    """Return what each test took, and each file of tests; endless is what fails by itself."""
-    seconds = defaultdict[str, float](float)
-    for case in ElementTree.parse(times).iter("testcase"):
-        module = case.attrib["classname"].replace(".", "/")
-        test = case.attrib["name"].partition("[")[0]
-        fails = case.find("failure") is not None or case.find("error") is not None
-        for name in (f"{module}.py", f"{module}.py::{test}"):
-            seconds[name] += math.inf if fails else float(case.attrib["time"])
-    return seconds
-
-
 Change = tuple[str, str, str]
 """A file, one of its lines, and what becomes of a part of it: OLD -> NEW."""
 
@@ -214,11 +194,8 @@ Change = tuple[str, str, str]
 def change_of(fault: Fault) -> Change:
     """Return what a fault changes, without the number of its line."""
     file, number, change = fault.name.split(":", 2)
-    return (
-        file,
-        fault.edits[0].old.splitlines()[int(number) - 1].strip(),
-        change.strip(),
-    )
+    line = fault.edits[0].old.splitlines()[int(number) - 1]
+    return file, line.strip(), change.strip()
 
 
 def harmless_changes() -> set[Change]:
