@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from snakemake.utils import available_cpu_count
 
 from tests.support import own_pair
 from tests.support.checkout import Checkout, Done
@@ -14,15 +15,15 @@ from tests.workflow.own_tables import write_paper
 TASK = "results/mine_en_nl"
 MODEL = f"{TASK}/models/small_plateau"
 RUN = f"{MODEL}/seed1"
+WORDS = "results/mine_en_nl_word"
+HELD_OUT = "results/mine_held_out"
 TUNED = f"{RUN}/valid.beam5_en_de.length_penalty"
-RESCORED = (
-    "beam5.rescored-by-small_plateau-seed2",
-    "beam5_en_de.rescored-by-small_plateau-ensemble2",
-)
+DECODED = f"{RUN}/test.beam5_en_de"
+RESCORED = f"{DECODED}.rescored-by-small_plateau-ensemble2"
 
 # Text of the same task without a validation file, with BPE codes of each side, and with test text
 # in the training text, from which it is removed again.
-HELD_OUT = """\
+HELD_OUT_TASK = """\
 description: validation held out, codes of each side
 languages: {source: en, target: nl}
 corpus:
@@ -36,30 +37,22 @@ clean: {remove_overlap: true}
 vocabulary: {kind: bpe, merges: 50, joint: false}
 """
 
+FURTHER = f"""
+{MODEL}/ensemble2/test.beam5.bleu.json {RUN}/curve.svg {RUN}/test.beam5.attention1.svg
+{RUN}/test.table3_beam1.cpu.speed.json {TUNED}.svg {RESCORED}.bleu.json {DECODED}.bleu.json
+{TASK}/dataset/counts.txt {WORDS}/bleu.txt
+{HELD_OUT}/dataset/train.arrow {HELD_OUT}/dataset/counts.txt
+"""
+
 
 @pytest.fixture(scope="module")
 def further(
-    root: Path,
-    first_run: tuple[Checkout, Done],
-    tmp_path_factory: pytest.TempPathFactory,
+    first_run: tuple[Checkout, Done], tmp_path_factory: pytest.TempPathFactory
 ) -> Checkout:
     """The page's further results, its word task and a held-out one, all made by one command."""
-    original, done = first_run
-    done.succeeded()
-    checkout = original.copy(tmp_path_factory.mktemp("further"))
-    checkout.write("config/tasks/mine_held_out.yaml", HELD_OUT)
-    typed = [
-        line.split()[1] for line in own_pair.commands(root) if "/small_plateau/" in line
-    ]
-    targets = [target for target in typed if target.startswith(MODEL)]
-    targets += ["results/mine_en_nl_word/bleu.txt", f"{TUNED}.svg"]
-    scored = (*RESCORED, "beam5_en_de")
-    targets += [f"{RUN}/test.{name}.bleu.json" for name in scored]
-    targets += [f"{RUN}/test.table3_beam1.cpu.speed.json"]
-    stores = (f"dataset/{split}.arrow" for split in ("train", "valid"))
-    targets += [f"results/mine_held_out/{store}" for store in stores]
-    targets += ["results/mine_held_out/dataset/counts.txt"]
-    done = checkout.snakemake("--keep-going", *targets).succeeded()
+    checkout = first_run[0].copy(tmp_path_factory.mktemp("further"))
+    checkout.write("config/tasks/mine_held_out.yaml", HELD_OUT_TASK)
+    done = checkout.snakemake("--keep-going", *FURTHER.split()).succeeded()
     # Seed 2 and the word model; seed 1 was there.
     assert done.planned["train_model"] == 2
     return checkout
@@ -73,26 +66,12 @@ def test_first_command_ends_with_a_score(first_run: tuple[Checkout, Done]) -> No
     checkout, done = first_run
     done.succeeded()
     assert not done.errors
+    assert f"\nProvided cores: {available_cpu_count()}" in done.said
     headline = (checkout / f"{TASK}/bleu.txt").read_text("utf-8")
     assert "test: 20 lines" in headline
     assert "detokenized BLEU = " in headline
     assert "tok:13a" in headline
     assert read(checkout, f"{TASK}/bleu.json")["tests"]["test"]["lines"] == 20
-
-
-def test_everything_that_the_page_lists_is_there(root: Path, further: Checkout) -> None:
-    page = (root / own_pair.PAGE).read_text("utf-8")
-    listed = re.search(r"## 4.*?\n\n(\|.*?\n)\n", page, re.DOTALL)
-    assert listed
-    cells = [row.split("|")[1] for row in listed[1].splitlines()[2:]]
-    names = re.findall(r"`([^`]+)`", "".join(cells))
-    assert len(names) == 8
-    # Made by commands of their own.
-    made = {*names} - {"examples.txt", "corpus/counts.txt"}
-    assert [name for name in made if not (further / TASK / name).is_file()] == []
-    for name in ("curve", "test.beam5.attention1"):
-        assert "<svg" in (further / f"{RUN}/{name}.svg").read_text("utf-8")
-        assert (further / f"{RUN}/{name}.png").read_bytes().startswith(b"\x89PNG")
 
 
 def test_second_command_and_translate(root: Path, finished: Checkout) -> None:
@@ -104,6 +83,21 @@ def test_second_command_and_translate(root: Path, finished: Checkout) -> None:
     # By hand as in the workflow: the model file knows preparation, vocabulary and codes.
     by_hand = (finished / "out.txt").read_text("utf-8")
     assert by_hand == (finished / f"{RUN}/test.beam5.txt").read_text("utf-8")
+
+
+def test_what_the_page_makes_and_lists_is_there(root: Path, further: Checkout) -> None:
+    typed = " ".join(own_pair.commands(root)[3:]).replace("snakemake ", "").split()
+    assert {*typed} <= {*FURTHER.split()}
+    page = (root / own_pair.PAGE).read_text("utf-8")
+    (table,) = re.findall(r"## 4.*?\n\n(\|.*?\n)\n", page, re.DOTALL)
+    names = re.findall(r"`([^`]+)`", re.sub(r"(?m)(^\|.*?\|).*", r"\1", table))
+    assert len(names) == 8
+    # Made by commands of their own.
+    made = {*names} - {"examples.txt", "corpus/counts.txt"}
+    assert [name for name in made if not (further / TASK / name).is_file()] == []
+    for name in ("curve", "test.beam5.attention1"):
+        assert "<svg" in (further / f"{RUN}/{name}.svg").read_text("utf-8")
+        assert (further / f"{RUN}/{name}.png").read_bytes().startswith(b"\x89PNG")
 
 
 def test_ensemble_of_two_seeds_and_times(further: Checkout) -> None:
@@ -123,55 +117,47 @@ def test_the_length_penalty_is_tuned_and_used(further: Checkout) -> None:
     rows = (further / f"{TUNED}.tsv").read_text("utf-8").splitlines()[1:]
     curve = {float(row.split("\t")[0]): float(row.split("\t")[1]) for row in rows}
     assert curve[tuned["length_penalty"]] == max(curve.values())
-    scored = read(further, f"{RUN}/test.beam5_en_de.bleu.json")
-    decoding = scored["manifest"]["decoding"]
+    decoding = read(further, f"{DECODED}.bleu.json")["manifest"]["decoding"]
     assert decoding["length_penalty"] == tuned["length_penalty"]
 
 
-@pytest.mark.parametrize("name", RESCORED)
-def test_another_model_rescores(further: Checkout, name: str) -> None:
-    bleu = read(further, f"{RUN}/test.{name}.bleu.json")["bleu"]
+def test_another_model_rescores(further: Checkout) -> None:
+    bleu = read(further, f"{RESCORED}.bleu.json")["bleu"]
     scores = {choice: one["tokenized"]["score"] for choice, one in bleu.items()}
     assert scores["oracle"] >= max(scores["first"], scores["average"])
-    text = (further / f"{RUN}/test.{name}.txt").read_text("utf-8")
+    text = (further / f"{RESCORED}.txt").read_text("utf-8")
     assert text.count("\n") == 20
     # The list's own choice is the decoding's: the same words have the same score.
-    decoded = f"{RUN}/test.{name.split('.')[0]}.bleu.json"
-    assert read(further, decoded)["bleu"] == bleu["first"]
+    assert read(further, f"{DECODED}.bleu.json")["bleu"] == bleu["first"]
 
 
 def test_words_are_aligned_and_replaced(further: Checkout) -> None:
-    folder = "results/mine_en_nl_word"
-    assert not (further / f"{folder}/corpus").exists()  # the text is mine_en_nl's
+    assert not (further / f"{WORDS}/corpus").exists()  # the text is mine_en_nl's
     table = (further / f"{TASK}/alignment/dictionary.tsv").read_text("utf-8")
     entries = dict(line.split("\t")[:2] for line in table.splitlines()[1:])
     known = {"dog": "hond", "tree": "boom", "red": "rode", "sees": "ziet"}
     assert known.items() <= entries.items()
-    scores = read(further, f"{folder}/bleu.json")["tests"]["test"]["runs"]["seed1"]
+    scores = read(further, f"{WORDS}/bleu.json")["tests"]["test"]["runs"]["seed1"]
     counts = scores["unknown_words"]
     assert counts["dictionary"] > 0
     assert counts["total"] == counts["dictionary"] + counts["copied"]
-    translations = further / f"{folder}/models/small_plateau/seed1/test.beam5.jsonl"
+    translations = further / f"{WORDS}/models/small_plateau/seed1/test.beam5.jsonl"
     rows = map(json.loads, translations.read_text("utf-8").splitlines())
     assert sum(len(row["replacements"]) for row in rows) == counts["total"]
-
-
-def test_held_out_validation_and_codes_of_each_side(further: Checkout) -> None:
-    folder = "results/mine_held_out"
-    for split, lines in (("train", 314), ("valid", 6)):
-        assert read(further, f"{folder}/corpus/clean/{split}.json")["read"] == lines
-    english, dutch = (further / f"{folder}/vocabulary/codes.{x}" for x in ("en", "nl"))
-    assert english.read_text("utf-8") != dutch.read_text("utf-8")
-    assert not (further / f"{folder}/vocabulary/codes").exists()
 
 
 def test_held_out_and_test_lines_are_removed_from_training_text(
     further: Checkout,
 ) -> None:
-    folder = "results/mine_held_out"
-    dropped = read(further, f"{folder}/corpus/clean/train.json")["dropped"]["overlap"]
+    for split, lines in (("train", 314), ("valid", 6)):
+        assert read(further, f"{HELD_OUT}/corpus/clean/{split}.json")["read"] == lines
+    english, dutch = (
+        further / f"{HELD_OUT}/vocabulary/codes.{x}" for x in ("en", "nl")
+    )
+    assert english.read_text("utf-8") != dutch.read_text("utf-8")
+    dropped = read(further, f"{HELD_OUT}/corpus/clean/train.json")["dropped"]["overlap"]
     assert 20 <= dropped < 40  # the test set's 20, and what is equal by chance
-    counts = read(further, f"{folder}/dataset/counts.json")
+    counts = read(further, f"{HELD_OUT}/dataset/counts.json")
     none = {"both": 0, "source": 0, "target": 0}
     sets = {"valid": {"pairs": 6, **none}, "test": {"pairs": 20, **none}}
     assert counts["overlap"] == {"training": 0, "sets": sets}
@@ -209,18 +195,19 @@ def test_snakemakes_report_shows_the_plots_and_no_password(further: Checkout) ->
     write_paper(further)  # a few tables: each takes a second
     with (further / "config.local.yaml").open("a") as options:
         options.write("mirrors: ['https://me:secret@host.invalid/m?token=secret']\n")
-    pages = ["report", "figures", "evaluate"]
-    tasks = ["--config", "tasks=[mine_en_nl]"]
-    done = further.snakemake(*tasks, "--", *pages).succeeded()
+    pages = ["report", "figures", "evaluate", "--config", "tasks=[mine_en_nl]"]
+    done = further.snakemake(*pages).succeeded()
     assert "train_model" not in done.planned
-    further.snakemake(*pages, "--report", "results/report.html", *tasks).succeeded()
+    further.snakemake("--report", "results/report.html", *pages).succeeded()
     files = (path for path in further.folder.rglob("*") if path.is_file())
     told = [path.name for path in files if b"secret" in path.read_bytes()]
     assert told == ["config.local.yaml"]
     report = (further / "results/report.html").read_text("utf-8")
-    plots = [f"{RUN}/{name}.svg" for name in ("curve", "test.beam5.attention1")]
-    pages = ["results/shown/paper.table1.html", f"{TASK}/bleu.html"]
-    missing = [
-        name for name in (*plots, *pages, "learning curve") if name not in report
-    ]
-    assert missing == []
+    for shown in (
+        f"{RUN}/curve.svg",
+        f"{RUN}/test.beam5.attention1.svg",
+        "results/shown/paper.table1.html",
+        f"{TASK}/bleu.html",
+        "learning curve",
+    ):
+        assert shown in report
