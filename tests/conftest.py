@@ -21,7 +21,6 @@ from convs2s.config.load import load
 from convs2s.config.settings import Settings
 from tests.support import own_pair
 from tests.support.checkout import Checkout, Done, check_out
-from tests.support.sharing_out import processes, sorted_for_sharing
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -61,8 +60,18 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers() -> int:
-    """Say what `-n auto` means."""
-    return processes()
+    """Say what `-n auto` means: one process for each core that this one may use, and one more.
+
+    Tests on a cluster wait for most of their time. Each process takes about 1 GB of memory.
+    """
+    has_affinity = hasattr(os, "sched_getaffinity")
+    cores = len(os.sched_getaffinity(0)) if has_affinity else os.cpu_count()
+    return min((cores or 1) + 1, 8)
+
+
+def place(item: pytest.Item) -> int:
+    """Return how early processes take a test: those that run for minutes come first."""
+    return ("/test_slurm_" not in item.nodeid) + ("tests/workflow/" not in item.nodeid)
 
 
 def pytest_collection_modifyitems(
@@ -70,7 +79,7 @@ def pytest_collection_modifyitems(
 ) -> None:
     """Share out the tests; leave out what needs the outside folder where there is none."""
     if config.pluginmanager.hasplugin("xdist"):
-        items[:] = sorted_for_sharing(items)
+        items.sort(key=place)
     if HAS_SHARED:
         return
     left_out = [item for item in items if item.get_closest_marker("shared")]

@@ -8,12 +8,9 @@ import pytest
 
 from tests.mutants.faults import Fault, read_faults
 from tests.mutants.machine import (
-    ROOMS,
     all_mutants,
     change_of,
-    drawn,
     edited,
-    files_naming,
     harmless_changes,
     mutants_of,
     nodes_of_results,
@@ -55,25 +52,6 @@ def test_a_machine_makes_each_fault_in_its_place(code: str, mutants: set[str]) -
         for old, new in mutants_of(node)
     ]
     assert sorted(made) == sorted(mutants)
-
-
-@pytest.mark.parametrize("room", ROOMS)
-def test_a_machine_finds_the_tests_of_a_room(root: Path, room: str) -> None:
-    tests = files_naming(room)
-    assert len(tests) > 2
-    for test in tests:
-        assert not test.startswith("tests/workflow")
-        assert f"convs2s.{room}" in (root / test).read_text("utf-8")
-
-
-def test_a_machines_faults_are_python_and_drawn_by_their_text() -> None:
-    faults = list(all_mutants(["scoring/significance.py"]))
-    assert len(faults) > 100
-    for fault in faults:
-        ast.parse(fault.edits[0].new)
-    half = {fault.name for fault in drawn(faults, len(faults) // 2)}
-    rest = {fault.name for fault in drawn(faults[1:], len(faults) // 2)}
-    assert len(half & rest) >= len(half) - 1
 
 
 def test_changes_that_alter_nothing_fit_the_code() -> None:

@@ -2,8 +2,6 @@
 
 import os
 import re
-import subprocess
-import sys
 from collections.abc import Iterator
 from copy import deepcopy
 from pathlib import Path
@@ -167,31 +165,3 @@ def test_a_schema_takes_whole_entries_and_parts_of_them(
         ((name, content),) = yaml.safe_load(line).items()
         schema = Draft202012Validator(file_schema(name))
         assert schema.is_valid(content) == is_valid, line
-
-
-REFUSE = """
-import importlib, sys
-
-NEEDED = {"yaml", "_yaml", "pydantic", "pydantic_core", "annotated_types", "typing_extensions",
-          "typing_inspection"}
-OWN = "convs2s.config", "convs2s.errors", "convs2s.files"
-
-class Refuse:
-    def find_spec(self, name, path=None, target=None):
-        top = name.partition(".")[0]
-        own = name == "convs2s" or name.startswith(OWN)
-        standard = top in sys.stdlib_module_names or top.startswith("_sysconfigdata")
-        if not (own or standard or top in NEEDED):
-            raise ImportError(f"{name} is not for the configuration")
-
-sys.meta_path.insert(0, Refuse())
-for name in sys.argv[1:]:
-    importlib.import_module(f"convs2s.config.{name}")
-"""
-
-
-def test_the_configuration_needs_yaml_and_pydantic_alone() -> None:
-    """A workflow is planned where only Snakemake is installed."""
-    modules = [path.stem for path in (ROOT / "src/convs2s/config").glob("[a-z]*.py")]
-    assert "load" in modules
-    subprocess.run([sys.executable, "-c", REFUSE, *modules], check=True)

@@ -217,16 +217,3 @@ def test_a_time_limit_is_met_as_often_as_it_takes(
     stopped = "the time limit of 1 minutes is near; saved in epoch "
     assert f"training is not finished: {stopped}" in (limited / LOG).read_text()
     check(limited, sha256(free / MODEL))
-
-
-def test_a_training_that_diverges_is_trained_once(
-    slurm: Slurm, root: Path, tmp_path: Path
-) -> None:
-    recipe = {"learning_rate": 1e30, "clip": 1e30}
-    checkout = cluster.training(root, tmp_path, recipe)
-    done = checkout.shell(COMMAND, slurm.environment)
-    assert done.code == 1
-    assert submitted(slurm, done.said, "%T") == 3 * [["FAILED"]]
-    log = (checkout / LOG).read_text()
-    assert log.count("error: training diverged in epoch 1") == 1
-    assert log.count("error: the last try of this run would only be repeated (") == 2

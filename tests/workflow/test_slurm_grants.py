@@ -8,13 +8,7 @@ import pytest
 import yaml
 
 from tests.support.checkout import Checkout
-from tests.workflow.cluster import (
-    LOG,
-    TRAIN,
-    submit,
-    submitted,
-    training,
-)
+from tests.workflow.cluster import LOG, TRAIN, submit, submitted, training
 from tests.workflow.slurm import Slurm, running_slurm
 
 pytestmark = pytest.mark.slurm
@@ -93,8 +87,6 @@ def test_a_training_on_a_whole_node_has_the_workers_that_it_asked_for(
     ("profile", "nodes", "gpus"),
     [
         ("slurm", 2, 4),
-        pytest.param("slurm", 1, 8, marks=pytest.mark.slow),
-        pytest.param("generic", 2, 4, marks=pytest.mark.slow),
         pytest.param("generic", 1, 8, marks=pytest.mark.slow),
     ],
 )
