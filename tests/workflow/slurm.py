@@ -269,9 +269,8 @@ def _start_accounting(slurm: Slurm) -> None:
         account = f"account {ACCOUNT} cluster=test"
         for one in ("cluster test", account, f"user {user} account={ACCOUNT}"):
             slurm.ask(*f"sacctmgr --immediate add {one}".split())
-        known = slurm.ask(
-            *"sacctmgr -n -P show associations format=account,user".split()
-        )
+        facts = "format=account,user"
+        known = slurm.ask("sacctmgr", "-n", "-P", "show", "associations", facts)
         return f"{ACCOUNT}|{user}" in known.splitlines()
 
     _wait(slurm, knows_the_user)

@@ -11,7 +11,8 @@ from convs2s.files.text import read_lines
 from convs2s.scoring.rouge_stem import read_exceptions
 from mirror.sentences import PAPER_PAIRS, TEST_PAIRS
 from tests.support.checkout import Checkout, check_out
-from tests.support.mirror import DEVICE, QUICK, RESULTS, add_mirror
+from tests.support.mirror import DEVICE, RESULTS, add_mirror
+from tests.support.own_pair import TINY
 
 pytestmark = pytest.mark.slow
 
@@ -40,8 +41,10 @@ def scored(
     # So short that the minimum is what decides, where there is one.
     short = {"maximum_length": {"factor": 0.0, "offset": MOST_WORDS}}
     exactly = {"maximum_length": {"factor": 0.0, "offset": 14}}
+    # Its thousands of pairs are seen once, in seconds.
+    training = {"batch": {"sentences": 256, "tokens": None}, "maximum_epochs": 1}
     overrides = {
-        "models": {"demo": QUICK},
+        "models": {"demo": {**TINY, "training": training}},
         "tasks": {"gigaword": gigaword, "arxiv_titles": {"titles": titles}},
         "decodings": {"beam5": short, "beam5_minimum14": exactly},
     }
