@@ -13,7 +13,6 @@ import shutil
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -32,8 +31,6 @@ os.environ["OMP_NUM_THREADS"] = "1"
 os.environ.pop("PYTHONUNBUFFERED", None)
 
 SHARED = Path(os.environ.get("CONVS2S_SHARED", ROOT.parent / "shared"))
-HAS_SHARED = (SHARED / "golden").is_dir()  # a folder of this name may be anybody's
-LEFT_OUT = pytest.StashKey[int]()
 STDERR = pytest.StashKey[int]()
 SLOW_SECONDS = 3 * 3600.0
 
@@ -69,45 +66,17 @@ def pytest_xdist_auto_num_workers() -> int:
     return min((cores or 1) + 1, 8)
 
 
-def place(item: pytest.Item) -> int:
-    """Return how early processes take a test: those that run for minutes come first."""
-    return ("/test_slurm_" not in item.nodeid) + ("tests/workflow/" not in item.nodeid)
-
-
 def pytest_collection_modifyitems(
     config: pytest.Config, items: list[pytest.Item]
 ) -> None:
-    """Share out the tests; leave out what needs the outside folder where there is none."""
+    """Have processes take first what runs for minutes: Slurm's tests, and those of the workflow."""
+
+    def place(item: pytest.Item) -> int:
+        is_slow = "tests/workflow/" in item.nodeid
+        return -is_slow - ("/test_slurm_" in item.nodeid)
+
     if config.pluginmanager.hasplugin("xdist"):
         items.sort(key=place)
-    if HAS_SHARED:
-        return
-    left_out = [item for item in items if item.get_closest_marker("shared")]
-    items[:] = [item for item in items if not item.get_closest_marker("shared")]
-    config.hook.pytest_deselected(items=left_out)
-    config.stash[LEFT_OUT] = len(left_out)
-
-
-def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Tell the process that shares out the tests what this one of several left out."""
-    if (output := getattr(session.config, "workeroutput", None)) is not None:
-        output["left_out"] = session.config.stash.get(LEFT_OUT, 0)
-
-
-@pytest.hookimpl(optionalhook=True)
-def pytest_testnodedown(node: Any) -> None:
-    """Take that from a process that has ended: all leave out the same."""
-    node.config.stash[LEFT_OUT] = getattr(node, "workeroutput", {}).get("left_out", 0)
-
-
-def pytest_terminal_summary(
-    terminalreporter: pytest.TerminalReporter, config: pytest.Config
-) -> None:
-    """Say what was left out."""
-    if count := config.stash.get(LEFT_OUT, 0):
-        terminalreporter.write_line(
-            f"{count} tests of the second layer (marked shared) are left out: there is no {SHARED}"
-        )
 
 
 @pytest.fixture(scope="session")
@@ -119,10 +88,8 @@ def root() -> Path:
 @pytest.fixture(scope="session")
 def shared() -> Path:
     """The folder of further golden outputs and real text: CONVS2S_SHARED, or ../shared."""
-    if not HAS_SHARED:
-        pytest.skip(
-            f"second layer: {SHARED} is absent (set CONVS2S_SHARED to its place)"
-        )
+    if not (SHARED / "golden").is_dir():  # a folder of this name may be anybody's
+        pytest.skip(f"{SHARED} is absent (set CONVS2S_SHARED to its place)")
     return SHARED
 
 

@@ -15,6 +15,7 @@ from tests.mutants.machine import (
     mutants_of,
     nodes_of_results,
 )
+from tests.support.refusals import rows
 
 FAULTS = read_faults()
 
@@ -32,26 +33,26 @@ def test_a_fault_fits_the_code(root: Path, fault: Fault) -> None:
         )
 
 
-@pytest.mark.parametrize(
-    ("code", "mutants"),
-    [
-        ("a < 1", {"(a <= 1)", "a < (2)", "a < (0)"}),
-        ("not a == b", {"(a == b)", "not (a != b)"}),
-        ("x = é and f(a - b)", {"x = (é or f(a - b))", "x = é and f((a + b))"}),
-        ("x: Literal[1] = True", {"x: Literal[1] = (False)"}),
-        ("def f(a):\n    return [a\n    ]", {"def f(a):\n    return (None)"}),
-        ("raise E(1, f'{a + 1}')", set()),
-        ("zip(a, b, strict=True)", set()),
-        ("alt.X('x', scale=1).encode(y=2)", set()),
-    ],
-)
-def test_a_machine_makes_each_fault_in_its_place(code: str, mutants: set[str]) -> None:
+MUTANTS = r"""
+a < 1 => (a <= 1) | a < (2) | a < (0)
+not a == b => (a == b) | not (a != b)
+x = \xe9 and f(a - b) => x = (\xe9 or f(a - b)) | x = \xe9 and f((a + b))
+x: Literal[1] = True => x: Literal[1] = (False)
+def f(a):\n    return [a\n    ] => def f(a):\n    return (None)
+raise E(1, f'{a + 1}') =>
+zip(a, b, strict=True) =>
+alt.X('x', scale=1).encode(y=2) =>
+"""
+
+
+@pytest.mark.parametrize(("code", "mutants"), rows(MUTANTS))
+def test_a_machine_makes_each_fault_in_its_place(code: str, mutants: str) -> None:
     made = [
         edited(code, old, new)
         for node in nodes_of_results(ast.parse(code))
         for old, new in mutants_of(node)
     ]
-    assert sorted(made) == sorted(mutants)
+    assert sorted(made) == sorted(filter(None, mutants.split(" | ")))
 
 
 def test_changes_that_alter_nothing_fit_the_code() -> None:

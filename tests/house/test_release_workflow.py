@@ -13,6 +13,7 @@ from convs2s import __version__
 from convs2s.cli.main import COMMANDS
 from convs2s.config.settings import Settings
 from tests.house.test_release_hashes import pinned
+from tests.support.refusals import rows
 
 Job = dict[str, Any]
 
@@ -65,25 +66,25 @@ def test_what_is_published_was_tested_and_built_by_a_job_without_rights(
     assert attested["with"] == {"subject-path": "release/*"}
 
 
-@pytest.mark.parametrize(
-    ("tag", "is_final"),
-    [
-        ("v1.0.0", True),
-        ("v1.0.post1", True),
-        ("v1.0rc1", False),
-        ("v1.0.dev3", False),
-        ("v1.0+local", False),
-    ],
-)
+TAGS = """
+v1.0.0 => true
+v1.0.post1 => true
+v1.0rc1 => false
+v1.0.dev3 => false
+v1.0+local => false
+"""
+
+
+@pytest.mark.parametrize(("tag", "is_final"), rows(TAGS))
 def test_a_pre_release_is_known_by_its_tag(
-    jobs: dict[str, Job], tmp_path: Path, tag: str, is_final: bool
+    jobs: dict[str, Job], tmp_path: Path, tag: str, is_final: str
 ) -> None:
     steps = jobs["release.release"]["steps"]
     (kind,) = (step["run"] for step in steps if step.get("id") == "kind")
     output = tmp_path / "output"
     variables = {"GITHUB_REF_NAME": tag, "GITHUB_OUTPUT": str(output)}
     subprocess.run(["bash", "-ec", kind], env=variables, check=True)
-    assert output.read_text() == f"is_final={str(is_final).lower()}\n"
+    assert output.read_text() == f"is_final={is_final}\n"
 
 
 def test_a_pre_release_is_the_latest_of_nothing(jobs: dict[str, Job]) -> None:

@@ -5,26 +5,26 @@ import re
 from pathlib import Path
 from typing import Any
 
+import yaml
+
 from tests.support.checkout import Checkout
 
 PAGE = "docs/own_language_pair.md"
 
 # One layer each way, and two epochs of a cosine whatever the recipe of the model: seconds instead
 # of hours.
-TINY: dict[str, Any] = {
-    "architecture": {
-        "embedding": 16,
-        "output_embedding": 16,
-        "encoder": [{"layers": 1, "width": 16, "kernel": 3}],
-        "decoder": [{"layers": 1, "width": 16, "kernel": 3}],
-    },
-    "training": {
-        "batch": {"sentences": 32, "tokens": None},
-        "schedule": {"kind": "cosine"},
-        "best_by": None,
-        "maximum_epochs": 2,
-    },
-}
+TINY: dict[str, Any] = yaml.safe_load("""
+architecture:
+  embedding: 16
+  output_embedding: 16
+  encoder: [{layers: 1, width: 16, kernel: 3}]
+  decoder: [{layers: 1, width: 16, kernel: 3}]
+training:
+  batch: {sentences: 32, tokens: null}
+  schedule: {kind: cosine}
+  best_by: null
+  maximum_epochs: 2
+""")
 
 _NOUNS = "cat/kat dog/hond tree/boom book/boek bird/vogel fish/vis king/koning"
 _ADJECTIVES = "red/rode old/oude small/kleine big/grote young/jonge"

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 import torch
+import yaml
 
 from convs2s.config.corpus import Languages, VocabularySettings
 from convs2s.config.load import merged
@@ -31,25 +32,24 @@ from convs2s.training.update import Updater
 from convs2s.training.workers import ALONE, Workers
 
 WORDS = [f"w{index}" for index in range(12)]
+_SETTINGS = yaml.safe_load("""
+description: tiny
+architecture:
+  embedding: 16
+  output_embedding: 16
+  encoder: [{layers: 1, width: 16, kernel: 3}]
+  decoder: [{layers: 2, width: 16, kernel: 3}]
+  positions: {maximum: 16}
+training: {maximum_epochs: 3, threads: 1, batch: {sentences: 16}}
+""")
 
 
 def settings(
     architecture: dict[str, Any] | None = None, **training: Any
 ) -> ModelSettings:
     """Settings of a tiny model; the arguments change its network and its recipe."""
-    given = {
-        "description": "tiny",
-        "architecture": {
-            "embedding": 16,
-            "output_embedding": 16,
-            "encoder": [{"layers": 1, "width": 16, "kernel": 3}],
-            "decoder": [{"layers": 2, "width": 16, "kernel": 3}],
-            "positions": {"maximum": 16},
-        },
-        "training": {"maximum_epochs": 3, "threads": 1, "batch": {"sentences": 16}},
-    }
     changes = {"architecture": architecture or {}, "training": training}
-    return validated(ModelSettings, merged(given, changes), "tiny")
+    return validated(ModelSettings, merged(_SETTINGS, changes), "tiny")
 
 
 def prepare(folder: Path, pairs: int = 160, name: str = "tiny") -> Path:

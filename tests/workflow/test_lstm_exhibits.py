@@ -1,5 +1,7 @@
 """The LSTM paper's tables and figures from trained models, at a scale made for a test."""
 
+import json
+
 import pandas as pd
 import pytest
 
@@ -11,18 +13,23 @@ from tests.support.own_pair import TINY
 PAPER = "results/scales/demo/paper"
 EXHIBITS = ("table1", "table2", "figure2", "figure3", "text")
 LISTED = "demo_wmt16_en_ro"
-LSTM = {"architecture": {"cells": 16, "embedding": 16}, "training": TINY["training"]}
+OPTIONS = f"""
+scale: demo
+device: cpu
+cores: 1
+overrides:
+  models:
+    {LISTED}: {json.dumps(TINY)}
+    demo_lstm:
+      architecture: {{cells: 16, embedding: 16}}
+      training: {json.dumps(TINY["training"])}
+  decodings: {{list20: {{beam: 4}}}}
+"""
 
 
 @pytest.mark.slow
 def test_every_exhibit_of_the_lstm_is_made(checkout: Checkout) -> None:
-    overrides = {
-        "models": {LISTED: TINY, "demo_lstm": LSTM},
-        "decodings": {"list20": {"beam": 4}},
-    }
-    checkout.configure(
-        {"scale": "demo", "device": "cpu", "cores": 1, "overrides": overrides}
-    )
+    checkout.write("config.local.yaml", OPTIONS)
     settings = load(checkout.folder, {"scale": "demo"})
     shown = [cell for name in EXHIBITS for cell in cells(settings, f"lstm_{name}")]
     scores = {path for cell in shown for path in cell.paths}

@@ -85,32 +85,34 @@ def test_second_command_and_translate(root: Path, finished: Checkout) -> None:
     assert by_hand == (finished / f"{RUN}/test.beam5.txt").read_text("utf-8")
 
 
+@pytest.mark.slow
 def test_what_the_page_makes_and_lists_is_there(root: Path, further: Checkout) -> None:
-    typed = " ".join(own_pair.commands(root)[3:]).replace("snakemake ", "").split()
-    assert {*typed} <= {*FURTHER.split()}
     page = (root / own_pair.PAGE).read_text("utf-8")
-    (table,) = re.findall(r"## 4.*?\n\n(\|.*?\n)\n", page, re.DOTALL)
-    names = re.findall(r"`([^`]+)`", re.sub(r"(?m)(^\|.*?\|).*", r"\1", table))
-    assert len(names) == 8
-    # Made by commands of their own.
-    made = {*names} - {"examples.txt", "corpus/counts.txt"}
-    assert [name for name in made if not (further / TASK / name).is_file()] == []
+    section = page.partition("## 4")[2].partition("## ")[0]
+    typed = re.findall(r"^snakemake (\S+)", section, re.MULTILINE)
+    assert len(typed) == 3
+    listed = re.findall(r"`([^` ]+)`(?=[^|]* \|)", section.partition("\n\nThree")[0])
+    made = [f"{TASK}/{name}" for name in listed if name != "examples.txt"]
+    assert len(made) > 5
+    missing = [name for name in typed + made if not (further / name).is_file()]
+    assert missing == [f"{TASK}/corpus/counts.txt"]  # by a command of its own
     for name in ("curve", "test.beam5.attention1"):
         assert "<svg" in (further / f"{RUN}/{name}.svg").read_text("utf-8")
         assert (further / f"{RUN}/{name}.png").read_bytes().startswith(b"\x89PNG")
 
 
+@pytest.mark.slow
 def test_ensemble_of_two_seeds_and_times(further: Checkout) -> None:
     score = read(further, f"{MODEL}/ensemble2/test.beam5.bleu.json")
     assert score["manifest"]["run"] == "ensemble2"
     seeds = (further / f"{MODEL}/seed{seed}/model.safetensors" for seed in (1, 2))
     assert len({seed.read_bytes() for seed in seeds}) == 2
     timing = read(further, f"{RUN}/test.table3_beam1.cpu.speed.json")
-    assert timing["lines"] == 20
     assert timing["seconds"]["score"] > 0
     assert timing["manifest"]["decoding"]["batch_sentences"] == 128
 
 
+@pytest.mark.slow
 def test_the_length_penalty_is_tuned_and_used(further: Checkout) -> None:
     tuned = read(further, f"{TUNED}.json")
     assert (tuned["test_set"], tuned["run"], tuned["lines"]) == ("valid", "seed1", 20)
@@ -121,6 +123,7 @@ def test_the_length_penalty_is_tuned_and_used(further: Checkout) -> None:
     assert decoding["length_penalty"] == tuned["length_penalty"]
 
 
+@pytest.mark.slow
 def test_another_model_rescores(further: Checkout) -> None:
     bleu = read(further, f"{RESCORED}.bleu.json")["bleu"]
     scores = {choice: one["tokenized"]["score"] for choice, one in bleu.items()}
@@ -131,6 +134,7 @@ def test_another_model_rescores(further: Checkout) -> None:
     assert read(further, f"{DECODED}.bleu.json")["bleu"] == bleu["first"]
 
 
+@pytest.mark.slow
 def test_words_are_aligned_and_replaced(further: Checkout) -> None:
     assert not (further / f"{WORDS}/corpus").exists()  # the text is mine_en_nl's
     table = (further / f"{TASK}/alignment/dictionary.tsv").read_text("utf-8")
@@ -146,6 +150,7 @@ def test_words_are_aligned_and_replaced(further: Checkout) -> None:
     assert sum(len(row["replacements"]) for row in rows) == counts["total"]
 
 
+@pytest.mark.slow
 def test_held_out_and_test_lines_are_removed_from_training_text(
     further: Checkout,
 ) -> None:
@@ -161,10 +166,6 @@ def test_held_out_and_test_lines_are_removed_from_training_text(
     none = {"both": 0, "source": 0, "target": 0}
     sets = {"valid": {"pairs": 6, **none}, "test": {"pairs": 20, **none}}
     assert counts["overlap"] == {"training": 0, "sets": sets}
-    assert counts["unknown"].keys() == {"train", "valid", "test"}
-    # Where nothing is removed, it is counted: what is equal by chance.
-    text = (further / f"{TASK}/dataset/counts.txt").read_text("utf-8")
-    assert "Tokens that are not in the vocabulary" in text
     log = (further / "results/logs/mine_en_nl/count_dataset.log").read_text("utf-8")
     assert "train: 0.0% of the source and 0.0% of the target tokens are unknown" in log
 

@@ -9,6 +9,7 @@ import pytest
 import yaml
 
 from tests.support.checkout import Checkout
+from tests.support.refusals import rows
 
 
 def test_a_small_target_plans_with_the_options_of_the_pages(
@@ -44,17 +45,17 @@ def test_what_a_profile_explains_the_others_state_as_well(root: Path) -> None:
         assert key.startswith("slurm-") or theirs[key] == ours[key]
 
 
-@pytest.mark.parametrize(
-    ("answer", "state"),
-    [
-        ("echo COMPLETED", "success"),
-        ("echo RUNNING", "running"),
-        ("echo CANCELLED by 7", "failed"),
-        ("echo REQUEUE_HOLD", "running"),
-        ("echo 'slurm_load_jobs error: Invalid job id' >&2; exit 1", "failed"),
-        ("echo 'slurm_load_jobs error: Unable to contact' >&2; exit 1", "running"),
-    ],
-)
+ANSWERS = """
+echo COMPLETED => success
+echo RUNNING => running
+echo CANCELLED by 7 => failed
+echo REQUEUE_HOLD => running
+echo 'slurm_load_jobs error: Invalid job id' >&2; exit 1 => failed
+echo 'slurm_load_jobs error: Unable to contact' >&2; exit 1 => running
+"""
+
+
+@pytest.mark.parametrize(("answer", "state"), rows(ANSWERS))
 def test_states_are_the_schedulers_and_without_an_answer_no_job_ends(
     root: Path, tmp_path: Path, answer: str, state: str
 ) -> None:

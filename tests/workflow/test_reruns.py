@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 import yaml
 
-from convs2s.files.checksums import sha256
 from tests.support.checkout import Checkout, Done
 from tests.support.damage import flipped
 from tests.workflow.own_tables import write_paper
@@ -192,11 +191,11 @@ def test_the_dependents_of_a_job_that_died_are_made_again(finished: Checkout) ->
         assert again["write_model_settings"] == again["evaluate_bleu"] == 1
 
 
-def test_a_flipped_bit_in_a_table_is_named_and_mended_by_the_same_command(
+def test_a_flipped_bit_in_a_table_is_named(
     finished: Checkout,
 ) -> None:
     table, store = finished / VOCABULARY, finished / STORE
-    before, changed = sha256(store), table.stat()
+    changed = table.stat()
     content = table.read_bytes()
     table.write_bytes(flipped(content, 8 * (len(content) // 2)))
     os.utime(table, ns=(changed.st_atime_ns, changed.st_mtime_ns))
@@ -208,10 +207,6 @@ def test_a_flipped_bit_in_a_table_is_named_and_mended_by_the_same_command(
         assert error.startswith(f"error: {VOCABULARY}: ")
         assert "remove the file" in error
     assert not store.exists()
-    table.unlink()
-    finished.snakemake(STORE).succeeded()
-    assert table.read_bytes() == content
-    assert sha256(store) == before
 
 
 def test_text_that_is_gone_is_not_taken_for_that_of_other_files_or_settings(
@@ -271,7 +266,7 @@ def test_a_change_makes_again_what_rests_on_it_in_the_tables(paper: Checkout) ->
     scores = {"decode_test_set": 1, "evaluate_bleu": 1}
     assert plan(paper, "paper").planned == {**scores, **WHOLE}
     paper.write("config.local.yaml", configured)
-    write_paper(paper, runs=["seed1", "seed2"])
+    write_paper(paper, "[seed1, seed2]")
     both = {"decode_test_set": 2, "evaluate_bleu": 2, "plot_learning_curve": 1}
     trained = {"train_model": 1, **both}
     assert plan(paper, "paper").planned == {**trained, **WHOLE}

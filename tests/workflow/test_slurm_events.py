@@ -1,6 +1,5 @@
 """What happens to jobs on a cluster: a training still ends with the undisturbed one's model."""
 
-import time
 from pathlib import Path
 
 import pytest
@@ -181,19 +180,6 @@ def test_a_rerun_waits_for_the_jobs_of_a_snakemake_that_was_killed(
         said = again.ends()
     assert "all have ended: the same command starts again" in said
     check(checkout, undisturbed)
-
-
-def test_a_controller_that_is_away_loses_nothing(
-    slurm: Slurm, checkout: Checkout, undisturbed: str
-) -> None:
-    with running(slurm, checkout, f"{COMMAND} --retries 0") as run:
-        job = run.until_it_trains()
-        with slurm.without("slurmctld"):
-            time.sleep(75)
-        said = run.ends()
-    assert submitted(slurm, said, "%i %T") == [[job, "COMPLETED"]]
-    assert sha256(checkout / MODEL) == undisturbed
-    assert "resuming" not in (checkout / LOG).read_text()
 
 
 def test_a_time_limit_is_met_as_often_as_it_takes(

@@ -51,9 +51,6 @@ def test_a_killed_training_goes_on_and_all_of_it_is_in_the_storage(
     # It is made again, for more epochs.
     (finished / RUN).with_name("settings.json").unlink()
     command = ["-n", SCORE, *folder]
-    missing = finished.snakemake(*command)
-    assert missing.code == 1
-    assert "missing files: " in missing.said
     (tmp_path / "store").mkdir(exist_ok=True)
     for name in ("data", "results"):
         shutil.move(finished / name, tmp_path / "store" / name)
