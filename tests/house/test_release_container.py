@@ -85,5 +85,5 @@ def test_each_job_runs_in_the_image_that_the_configuration_names(
     asked = f"snakemake --cores 1 --sdm apptainer --config container=convs2s.sif -- {target}"
     done = checkout.shell(f'PATH="$PWD/programs:$PATH" {asked}').succeeded()
     assert (checkout / target).is_file()
-    images = (checkout / "images").read_text("utf-8").split()
+    images = checkout.read("images").split()
     assert images == ["convs2s.sif"] * sum(done.planned.values())

@@ -1,5 +1,6 @@
 """A copy of the checkout, in which a test runs commands as a user types them."""
 
+import json
 import os
 import re
 import shlex
@@ -102,6 +103,18 @@ class Checkout:
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_bytes(content if isinstance(content, bytes) else content.encode())
         return file
+
+    def read(self, path: str) -> str:
+        """Return the text of a file below this folder."""
+        return (self / path).read_text("utf-8")
+
+    def json(self, path: str) -> Any:
+        return json.loads(self.read(path))
+
+    def options(self) -> dict[str, Any]:
+        """Return what config.local.yaml states."""
+        stated: dict[str, Any] = yaml.safe_load(self.read("config.local.yaml"))
+        return stated
 
     def configure(self, options: Mapping[str, Any]) -> None:
         """Write config.local.yaml."""

@@ -9,6 +9,7 @@ user of the same machine could submit jobs while the tests run.
 
 import getpass
 import os
+import shlex
 import shutil
 import socket
 import subprocess
@@ -150,10 +151,11 @@ class Slurm:
         path = os.pathsep.join([str(self.folder / "bin"), inherited.get("PATH", "")])
         return inherited | {"PATH": path}
 
-    def ask(self, *command: str) -> str:
+    def ask(self, command: str) -> str:
         """What one of Slurm's commands prints; empty where it fails."""
+        words = shlex.split(command)
         done = subprocess.run(
-            command, env=self.environment, capture_output=True, text=True, check=False
+            words, env=self.environment, capture_output=True, text=True, check=False
         )
         return done.stdout.strip()
 
@@ -165,25 +167,21 @@ class Slurm:
     @contextmanager
     def without_node(self, node: str) -> Iterator[None]:
         """Have Slurm take a node for failed, as where it does not answer; its jobs are lost."""
-        self.ask("scontrol", "update", f"nodename={node}", "state=down", "reason=test")
+        self.ask(f"scontrol update nodename={node} state=down reason=test")
         try:
             yield
         finally:
-            self.ask("scontrol", "update", f"nodename={node}", "state=resume")
+            self.ask(f"scontrol update nodename={node} state=resume")
 
     def wait_for_answers(self) -> None:
         """Wait until the nodes, the controller and the accounting are there; TimeoutError."""
         ready = {"idle", "mixed", "allocated", "completing"}
 
         def answers() -> bool:
-            lines = self.ask("sinfo", "-h", "-N", "-o", "%N %T").splitlines()
+            lines = self.ask("sinfo -h -N -o '%N %T'").splitlines()
             states = dict(line.split() for line in lines)
-            accounting = self.ask("sacctmgr", "-n", "-P", "show", "user", "format=user")
-            return (
-                len(states) == len(NODES)
-                and ready.issuperset(states.values())
-                and accounting != ""
-            )
+            are_there = len(states) == len(NODES) and ready.issuperset(states.values())
+            return are_there and self.ask("sacctmgr -n -P show user format=user") != ""
 
         _wait(self, answers)
 
@@ -258,9 +256,8 @@ def _start_accounting(slurm: Slurm) -> None:
         # All again each time: one that had no answer may have been heard.
         account = f"account {ACCOUNT} cluster=test"
         for one in ("cluster test", account, f"user {user} account={ACCOUNT}"):
-            slurm.ask(*f"sacctmgr --immediate add {one}".split())
-        facts = "format=account,user"
-        known = slurm.ask("sacctmgr", "-n", "-P", "show", "associations", facts)
+            slurm.ask(f"sacctmgr --immediate add {one}")
+        known = slurm.ask("sacctmgr -n -P show associations format=account,user")
         return f"{ACCOUNT}|{user}" in known.splitlines()
 
     _wait(slurm, knows_the_user)
@@ -317,8 +314,8 @@ def _free_ports(count: int) -> list[int]:
 
 
 def _end_jobs(slurm: Slurm) -> None:
-    slurm.ask("scancel", "--user", getpass.getuser())
-    _becomes(lambda: slurm.ask("squeue", "-h") == "", STOP_SECONDS)
+    slurm.ask(f"scancel --user {getpass.getuser()}")
+    _becomes(lambda: slurm.ask("squeue -h") == "", STOP_SECONDS)
 
 
 def _succeeds(*command: str) -> bool:

@@ -37,9 +37,9 @@ def test_snakedeploy_from_a_host(repository: Repository, tmp_path: Path) -> None
     host = repository.environment
     Checkout(tmp_path).shell(f"{deploy} --tag {TAG}", host).succeeded()
     deployed = Checkout(tmp_path / "deployed")
-    snakefile = (deployed / "workflow/Snakefile").read_text()
+    snakefile = deployed.read("workflow/Snakefile")
     assert f'path="workflow/Snakefile", tag="{TAG}"' in snakefile
-    options = yaml.safe_load((deployed / "config/config.yaml").read_text("utf-8"))
+    options = yaml.safe_load(deployed.read("config/config.yaml"))
     seeds = {"demo_en_fr": {"headline": {"seeds": [1, 2, 3]}}}
     options["overrides"]["tasks"] = seeds
     deployed.write("config/config.yaml", yaml.safe_dump(options))
@@ -56,7 +56,7 @@ def test_every_path_of_two_modules_has_the_prefix_of_its_own(
     outer = outer_workflow(
         tmp_path, repository.path, "{scale: demo}", more=PREFIX, names="t_*"
     )
-    first = (outer / "Snakefile").read_text("utf-8")
+    first = outer.read("Snakefile")
     second = first[first.index("module ") :].replace(PREFIX, 'prefix: "other"')
     second = second.replace("module convs2s", "module other")
     second = second.replace("convs2s as t_*", "other as o_*")
@@ -85,7 +85,7 @@ def test_jobs_find_what_has_the_prefix(repository: Repository, tmp_path: Path) -
     table = "translation/results/paper/table2.md"
     raw = "translation/results/mine/corpus/raw/test.source.zst"
     outer.snakemake(table, raw).succeeded()
-    assert "not run" in (outer / table).read_text("utf-8")
+    assert "not run" in outer.read(table)
     assert (outer / raw).is_file()
     made = {path.name for path in tmp_path.iterdir()} - {"config", "profiles"}
     assert made == {"Snakefile", ".snakemake", "ledger.jsonl", "translation"}
@@ -104,7 +104,7 @@ def test_targets_and_files_of_the_outer_workflow_are_its_own(
 ) -> None:
     outer = outer_workflow(tmp_path, repository.path, "{cores: 1}")
     own = 'rule all:\n    input: "mine.txt"\n\nrule mine:\n    output: "mine.txt"\n'
-    text = (outer / "Snakefile").read_text("utf-8")
+    text = outer.read("Snakefile")
     outer.write("Snakefile", f"{own}    shell: 'touch mine.txt'\n\n{text}")
     outer.write("config.yaml", "samples: [mine]\n")
     outer.write("config.local.yaml", "samples: [mine]\n")

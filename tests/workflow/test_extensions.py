@@ -1,11 +1,9 @@
 """The examples of docs/extending.md, added to a user's own language pair and run as typed."""
 
-import json
 import re
 from pathlib import Path
 
 import pytest
-import yaml
 
 from convs2s.config.extensions import VARIABLE
 from tests.support.checkout import Checkout, Done
@@ -37,7 +35,7 @@ def extended(
         ("tasks/mine_en_nl.yaml", METRICS),
         ("paper.yaml", text["exhibit.yaml"]),
     ):
-        before = (checkout / f"config/{file}").read_text("utf-8")
+        before = checkout.read(f"config/{file}")
         checkout.write(f"config/{file}", f"{before}\n{more}")
     task = f"{text['task.yaml']}\n{TOKENIZED}"
     checkout.write("config/tasks/characters_en_nl.yaml", task)
@@ -45,7 +43,7 @@ def extended(
     extensions = [f"examples/{name}" for name in text if name.endswith(".py")]
     for file in extensions:
         checkout.write(file, text[Path(file).name])
-    options = yaml.safe_load((checkout / "config.local.yaml").read_text("utf-8"))
+    options = checkout.options()
     options["overrides"]["models"]["transformer"] = TINY
     checkout.configure({**options, "extensions": extensions})
     return checkout, checkout.snakemake(SCORE, WORDS, TABLE).succeeded()
@@ -58,15 +56,15 @@ def test_the_score_is_of_the_network_and_by_the_metric_and_nothing_else_is_made_
     made = {"train_model", "write_model_settings", "decode_test_set", "evaluate_bleu"}
     made |= {"extract_corpus", "tokenize_file", "write_table"}
     assert done.planned.keys() == made
-    score = json.loads((checkout / SCORE).read_text("utf-8"))
+    score = checkout.json(SCORE)
     assert score["further"]["WER"]["score"] > 0
     assert score["further"]["WER"]["signature"].startswith("WER|code:")
     assert "|tok:char|" in score["bleu"]["detokenized"]["signature"]
-    settings = json.loads((checkout / f"{MODEL}/../settings.json").read_text("utf-8"))
+    settings = checkout.json(f"{MODEL}/../settings.json")
     assert settings["architecture"]["kind"] == "transformer"
-    training = json.loads((checkout / f"{MODEL}/training.json").read_text("utf-8"))
+    training = checkout.json(f"{MODEL}/training.json")
     assert training["manifest"]["identity"]["code"] == settings["code"]
-    table = (checkout / TABLE).read_text("utf-8")
+    table = checkout.read(TABLE)
     assert "| ConvS2S | 40.46 |" in table
     assert re.search(r"\| Transformer \(base\)[^|]*\| 38\.10 \|", table)
 
@@ -100,7 +98,7 @@ def test_commands_find_the_extensions_of_the_folder(
     tokenize = "echo 'a b' | convs2s tokenize --language en --preparation characters"
     done = checkout.shell(f"{translate} && {score} && {tokenize}").succeeded()
     *translated, scored, words = done.said.splitlines()
-    expected = (checkout / f"{MODEL}/test.greedy.txt").read_text().splitlines()[:2]
+    expected = checkout.read(f"{MODEL}/test.greedy.txt").splitlines()[:2]
     assert translated == expected
     assert scored.startswith("WER = 0.00  WER|code:")
     assert words == "a \u2581 b"

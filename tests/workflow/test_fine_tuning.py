@@ -3,7 +3,6 @@
 Blanks in the name of a results folder are ordinary, and a shell would run what is in brackets.
 """
 
-import json
 import os
 import shutil
 from pathlib import Path
@@ -49,7 +48,7 @@ def test_a_task_takes_the_vocabulary_of_the_model_it_starts_from(
     start = Path(shutil.copy(finished / BASE, finished / START))
     finished.write("config/scales/blanks.yaml", SCALE)
     finished.write("config/tasks/mine_tuned.yaml", TASK)
-    models = (finished / "config/models.yaml").read_text("utf-8")
+    models = finished.read("config/models.yaml")
     finished.write("config/models.yaml", models + MODEL)
     done = finished.snakemake(*COMMAND).succeeded()
     assert done.planned["train_model"] == 1
@@ -61,7 +60,7 @@ def test_a_task_takes_the_vocabulary_of_the_model_it_starts_from(
         assert getattr(other, field) == getattr(base, field)
     counts = dict(read_counts(finished / RESULTS / "mine_tuned/vocabulary/en.tsv"))
     assert list(counts) == base.source_types
-    records = json.loads((finished / TUNED / "training.json").read_text("utf-8"))
+    records = finished.json(f"{TUNED}/training.json")
     stated = {"as": "initialise", "sha256": sha256(finished / BASE)}
     assert records["manifest"]["identity"]["start"] == stated
     # Paths are no part of a shell command.

@@ -7,7 +7,6 @@ import sys
 from functools import partial
 
 import pytest
-import yaml
 
 from tests.support.checkout import Checkout
 from tests.support.processes import wait_for
@@ -19,7 +18,7 @@ MODEL = "results/mine_en_nl/models/small_plateau/seed2/model.safetensors"
 def test_ctrl_c_ends_all_and_the_same_command_resumes_after_jobs_that_are_left(
     finished: Checkout,
 ) -> None:
-    options = yaml.safe_load((finished / "config.local.yaml").read_text("utf-8"))
+    options = finished.options()
     often = {"maximum_epochs": 4000, "checkpoint_minutes": 0.01}
     options["overrides"]["models"]["small_plateau"]["training"] |= often
     finished.configure(options)

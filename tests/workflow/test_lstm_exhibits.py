@@ -38,7 +38,7 @@ def test_every_exhibit_of_the_lstm_is_made(checkout: Checkout) -> None:
     tables = [f"{PAPER}/lstm_{name}.md" for name in EXHIBITS]
     checkout.snakemake("--", *tables).succeeded()
     for path in tables:
-        table = (checkout / path).read_text("utf-8")
+        table = checkout.read(path)
         assert "STAND-IN DATA" in table
         assert "not run" not in table
         rows = pd.read_csv(checkout / path.replace(".md", ".csv"), dtype=str)

@@ -91,7 +91,7 @@ def test_released_models_are_scored_and_train_nothing(
     assert done.planned["import_released"] == done.planned["download_file"] == 2
     assert not {"train_model", "build_vocabulary", "learn_bpe"} & done.planned.keys()
     for task, model in RELEASED.items():
-        headline = (checkout / f"{RESULTS}/{task}/bleu.txt").read_text("utf-8")
+        headline = checkout.read(f"{RESULTS}/{task}/bleu.txt")
         assert headline.startswith("STAND-IN DATA: ")
         assert "newstest2014: 3 lines; one run (released)" in headline
         run = f"{RESULTS}/{task}/models/{model}/released"

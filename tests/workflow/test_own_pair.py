@@ -3,7 +3,6 @@
 import json
 import re
 from pathlib import Path
-from typing import Any
 
 import pytest
 from snakemake.utils import available_cpu_count
@@ -58,31 +57,27 @@ def further(
     return checkout
 
 
-def read(checkout: Checkout, path: str) -> Any:
-    return json.loads((checkout / path).read_text("utf-8"))
-
-
 def test_first_command_ends_with_a_score(first_run: tuple[Checkout, Done]) -> None:
     checkout, done = first_run
     done.succeeded()
     assert not done.errors
     assert f"\nProvided cores: {available_cpu_count()}" in done.said
-    headline = (checkout / f"{TASK}/bleu.txt").read_text("utf-8")
+    headline = checkout.read(f"{TASK}/bleu.txt")
     assert "test: 20 lines" in headline
     assert "detokenized BLEU = " in headline
     assert "tok:13a" in headline
-    assert read(checkout, f"{TASK}/bleu.json")["tests"]["test"]["lines"] == 20
+    assert checkout.json(f"{TASK}/bleu.json")["tests"]["test"]["lines"] == 20
 
 
 def test_second_command_and_translate(root: Path, finished: Checkout) -> None:
     first, examples, translate = own_pair.commands(root)[:3]
     assert finished.typed(first).nothing_to_do
     finished.shell(f"{examples} && {translate} > out.txt").succeeded()
-    examples_text = (finished / f"{TASK}/examples.txt").read_text("utf-8")
+    examples_text = finished.read(f"{TASK}/examples.txt")
     assert examples_text.count("  translation  ") == 5
     # By hand as in the workflow: the model file knows preparation, vocabulary and codes.
-    by_hand = (finished / "out.txt").read_text("utf-8")
-    assert by_hand == (finished / f"{RUN}/test.beam5.txt").read_text("utf-8")
+    by_hand = finished.read("out.txt")
+    assert by_hand == finished.read(f"{RUN}/test.beam5.txt")
 
 
 @pytest.mark.slow
@@ -97,51 +92,51 @@ def test_what_the_page_makes_and_lists_is_there(root: Path, further: Checkout) -
     missing = [name for name in typed + made if not (further / name).is_file()]
     assert missing == [f"{TASK}/corpus/counts.txt"]  # by a command of its own
     for name in ("curve", "test.beam5.attention1"):
-        assert "<svg" in (further / f"{RUN}/{name}.svg").read_text("utf-8")
+        assert "<svg" in further.read(f"{RUN}/{name}.svg")
         assert (further / f"{RUN}/{name}.png").read_bytes().startswith(b"\x89PNG")
 
 
 @pytest.mark.slow
 def test_ensemble_of_two_seeds_and_times(further: Checkout) -> None:
-    score = read(further, f"{MODEL}/ensemble2/test.beam5.bleu.json")
+    score = further.json(f"{MODEL}/ensemble2/test.beam5.bleu.json")
     assert score["manifest"]["run"] == "ensemble2"
     seeds = (further / f"{MODEL}/seed{seed}/model.safetensors" for seed in (1, 2))
     assert len({seed.read_bytes() for seed in seeds}) == 2
-    timing = read(further, f"{RUN}/test.table3_beam1.cpu.speed.json")
+    timing = further.json(f"{RUN}/test.table3_beam1.cpu.speed.json")
     assert timing["seconds"]["score"] > 0
     assert timing["manifest"]["decoding"]["batch_sentences"] == 128
 
 
 @pytest.mark.slow
 def test_the_length_penalty_is_tuned_and_used(further: Checkout) -> None:
-    tuned = read(further, f"{TUNED}.json")
+    tuned = further.json(f"{TUNED}.json")
     assert (tuned["test_set"], tuned["run"], tuned["lines"]) == ("valid", "seed1", 20)
-    rows = (further / f"{TUNED}.tsv").read_text("utf-8").splitlines()[1:]
+    rows = further.read(f"{TUNED}.tsv").splitlines()[1:]
     curve = {float(row.split("\t")[0]): float(row.split("\t")[1]) for row in rows}
     assert curve[tuned["length_penalty"]] == max(curve.values())
-    decoding = read(further, f"{DECODED}.bleu.json")["manifest"]["decoding"]
+    decoding = further.json(f"{DECODED}.bleu.json")["manifest"]["decoding"]
     assert decoding["length_penalty"] == tuned["length_penalty"]
 
 
 @pytest.mark.slow
 def test_another_model_rescores(further: Checkout) -> None:
-    bleu = read(further, f"{RESCORED}.bleu.json")["bleu"]
+    bleu = further.json(f"{RESCORED}.bleu.json")["bleu"]
     scores = {choice: one["tokenized"]["score"] for choice, one in bleu.items()}
     assert scores["oracle"] >= max(scores["first"], scores["average"])
-    text = (further / f"{RESCORED}.txt").read_text("utf-8")
+    text = further.read(f"{RESCORED}.txt")
     assert text.count("\n") == 20
     # The list's own choice is the decoding's: the same words have the same score.
-    assert read(further, f"{DECODED}.bleu.json")["bleu"] == bleu["first"]
+    assert further.json(f"{DECODED}.bleu.json")["bleu"] == bleu["first"]
 
 
 @pytest.mark.slow
 def test_words_are_aligned_and_replaced(further: Checkout) -> None:
     assert not (further / f"{WORDS}/corpus").exists()  # the text is mine_en_nl's
-    table = (further / f"{TASK}/alignment/dictionary.tsv").read_text("utf-8")
+    table = further.read(f"{TASK}/alignment/dictionary.tsv")
     entries = dict(line.split("\t")[:2] for line in table.splitlines()[1:])
     known = {"dog": "hond", "tree": "boom", "red": "rode", "sees": "ziet"}
     assert known.items() <= entries.items()
-    scores = read(further, f"{WORDS}/bleu.json")["tests"]["test"]["runs"]["seed1"]
+    scores = further.json(f"{WORDS}/bleu.json")["tests"]["test"]["runs"]["seed1"]
     counts = scores["unknown_words"]
     assert counts["dictionary"] > 0
     assert counts["total"] == counts["dictionary"] + counts["copied"]
@@ -155,18 +150,18 @@ def test_held_out_and_test_lines_are_removed_from_training_text(
     further: Checkout,
 ) -> None:
     for split, lines in (("train", 314), ("valid", 6)):
-        assert read(further, f"{HELD_OUT}/corpus/clean/{split}.json")["read"] == lines
+        assert further.json(f"{HELD_OUT}/corpus/clean/{split}.json")["read"] == lines
     english, dutch = (
         further / f"{HELD_OUT}/vocabulary/codes.{x}" for x in ("en", "nl")
     )
     assert english.read_text("utf-8") != dutch.read_text("utf-8")
-    dropped = read(further, f"{HELD_OUT}/corpus/clean/train.json")["dropped"]["overlap"]
+    dropped = further.json(f"{HELD_OUT}/corpus/clean/train.json")["dropped"]["overlap"]
     assert 20 <= dropped < 40  # the test set's 20, and what is equal by chance
-    counts = read(further, f"{HELD_OUT}/dataset/counts.json")
+    counts = further.json(f"{HELD_OUT}/dataset/counts.json")
     none = {"both": 0, "source": 0, "target": 0}
     sets = {"valid": {"pairs": 6, **none}, "test": {"pairs": 20, **none}}
     assert counts["overlap"] == {"training": 0, "sets": sets}
-    log = (further / "results/logs/mine_en_nl/count_dataset.log").read_text("utf-8")
+    log = further.read("results/logs/mine_en_nl/count_dataset.log")
     assert "train: 0.0% of the source and 0.0% of the target tokens are unknown" in log
 
 
@@ -186,9 +181,9 @@ def test_figure_3_shows_a_line_of_the_test_set(finished: Checkout) -> None:
     finished.write("config/scales/figure.yaml", FIGURE_SCALE)
     done = finished.snakemake("--config", "scale=figure", "--", FIGURE).succeeded()
     assert "train_model" not in done.planned
-    lines = (finished / "data/mine/test.en").read_text("utf-8").splitlines()
-    assert read(finished, f"{RUN}/test.beam5.example.json")["source"] == lines[9]
-    assert (finished / FIGURE).read_text("utf-8").startswith("<svg")
+    lines = finished.read("data/mine/test.en").splitlines()
+    assert finished.json(f"{RUN}/test.beam5.example.json")["source"] == lines[9]
+    assert finished.read(FIGURE).startswith("<svg")
 
 
 @pytest.mark.slow
@@ -203,7 +198,7 @@ def test_snakemakes_report_shows_the_plots_and_no_password(further: Checkout) ->
     files = (path for path in further.folder.rglob("*") if path.is_file())
     told = [path.name for path in files if b"secret" in path.read_bytes()]
     assert told == ["config.local.yaml"]
-    report = (further / "results/report.html").read_text("utf-8")
+    report = further.read("results/report.html")
     for shown in (
         f"{RUN}/curve.svg",
         f"{RUN}/test.beam5.attention1.svg",

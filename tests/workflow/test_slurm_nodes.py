@@ -19,6 +19,6 @@ def test_a_profile_asks_for_the_nodes_of_a_training_and_their_gpus(
     # Asked for by hand, as there are none to train on here.
     done = run(slurm, checkout, f"{command} --set-resources train_model:gpu=4")
     assert submitted(slurm, done.said, "%T %D %C") == [["COMPLETED", "2", "2"]]
-    assert (checkout / LOG).read_text().count("stopped: ") == 1
+    assert checkout.read(LOG).count("stopped: ") == 1
     records = (checkout / MODEL).with_name("training.json")
     assert '"workers": 2' in records.read_text()

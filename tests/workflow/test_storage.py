@@ -10,7 +10,6 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-import yaml
 
 from tests.support.checkout import Checkout
 from tests.support.processes import wait_for
@@ -45,7 +44,7 @@ def test_a_killed_training_goes_on_and_all_of_it_is_in_the_storage(
     finished: Checkout, folder: list[str], tmp_path: Path
 ) -> None:
     """A second training, with more epochs than a kill waits for, on text in the storage."""
-    options = yaml.safe_load((finished / "config.local.yaml").read_text("utf-8"))
+    options = finished.options()
     options["overrides"]["models"]["small_plateau"]["training"]["maximum_epochs"] = 20
     finished.configure(options)
     # It is made again, for more epochs.
@@ -99,7 +98,7 @@ def test_a_change_is_seen_by_the_notes_here_and_outputs_without_them_are_named(
     done = finished.snakemake(*command)
     assert done.nothing_to_do
     assert "no note" not in done.said
-    options = yaml.safe_load((finished / "config.local.yaml").read_text("utf-8"))
+    options = finished.options()
     options["overrides"]["decodings"]["beam5"] = {"beam": 2}
     finished.configure(options)
     made = {"decode_test_set", "evaluate_bleu", "summarize_runs"}

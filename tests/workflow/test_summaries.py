@@ -71,7 +71,7 @@ def scored(
 
 
 def test_the_headline_stands_beside_the_lead_baseline(scored: Checkout) -> None:
-    text = (scored / f"{TASK}/rouge.txt").read_text("utf-8")
+    text = scored.read(f"{TASK}/rouge.txt")
     assert text.startswith("STAND-IN DATA: a miniature mirror")
     assert f"gigaword: {TEST_PAIRS['gigaword_test']} lines" in text
     assert f"duc2004: {TEST_PAIRS['duc2004']} lines" in text
@@ -102,7 +102,7 @@ def test_words_and_all_references_are_taken_as_they_come(scored: Checkout) -> No
     given = scored / "data/duc2004/references/task1_ref3.txt"
     made = scored / f"{TASK}/corpus/raw/duc2004.reference3.target.zst"
     assert list(read_lines(made)) == list(read_lines(given))
-    report = (scored / f"{RUN}/duc2004.beam5_minimum14.rouge.json").read_text("utf-8")
+    report = scored.read(f"{RUN}/duc2004.beam5_minimum14.rouge.json")
     assert json.loads(report)["references"] == 4
 
 
@@ -112,7 +112,7 @@ def test_titles_are_made_from_papers(scored: Checkout) -> None:
     assert min(parts.values()) > 0
     titles = list(read_lines(scored / f"{TITLES}/raw/arxiv.target.zst"))
     assert len(titles) == parts["test"]
-    report = json.loads((scored / f"{TITLES}/clean/train.json").read_text("utf-8"))
+    report = scored.json(f"{TITLES}/clean/train.json")
     assert report["read"] == parts["train"]
     reference = list(read_lines(scored / f"{TITLES}/raw/scitldr.reference3.target.zst"))
     assert len(reference) == PAPER_PAIRS["scitldr"]
