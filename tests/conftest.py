@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import yaml
 
 from convs2s.config.load import load
 from convs2s.config.settings import Settings
@@ -310,14 +311,17 @@ def _run_the_first_command(root: Path, checkout: Checkout) -> Done:
     own_pair.write_text(checkout)
     own_pair.write_tasks(root, checkout)
     # Types that nearly every sentence has: all others are unknown to the word model.
-    few = {"vocabulary": {"source_size": 3, "target_size": 3}}
-    overrides = {
-        "models": {"small_plateau": own_pair.TINY},
-        "tasks": {"mine_en_nl_word": few},
-        "decodings": {"beam5_en_de": {"length_penalty": {"tuned_on": "valid"}}},
-    }
-    machine = {"cores": 1, "device": "cpu", "plots": {"sentences": [1]}}
-    checkout.configure({**machine, "overrides": overrides})
+    stated = yaml.safe_load("""
+        cores: 1
+        device: cpu
+        plots: {sentences: [1]}
+        overrides:
+          models: {}
+          tasks: {mine_en_nl_word: {vocabulary: {source_size: 3, target_size: 3}}}
+          decodings: {beam5_en_de: {length_penalty: {tuned_on: valid}}}
+    """)
+    stated["overrides"]["models"]["small_plateau"] = own_pair.TINY
+    checkout.configure(stated)
     return checkout.shell(own_pair.commands(root)[0])
 
 

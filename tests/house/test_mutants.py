@@ -55,6 +55,7 @@ def test_a_machine_makes_each_fault_in_its_place(code: str, mutants: str) -> Non
     assert sorted(made) == sorted(filter(None, mutants.split(" | ")))
 
 
+@pytest.mark.slow
 def test_changes_that_alter_nothing_fit_the_code() -> None:
     harmless = harmless_changes()
     places = sorted({file.removeprefix("src/convs2s/") for file, *_ in harmless})

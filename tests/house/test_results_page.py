@@ -15,10 +15,14 @@ from convs2s.paper.tables import write_table
 from convs2s.scoring.bleu import decode_statistics
 from convs2s.scoring.significance import measured
 
-PAGES = [("results", "multi30k_trained"), ("short_run", "multi30k")]
 
-
-@pytest.mark.parametrize(("page", "scale"), PAGES)
+@pytest.mark.parametrize(
+    ("page", "scale"),
+    [
+        pytest.param("results", "multi30k_trained", marks=pytest.mark.slow),
+        ("short_run", "multi30k"),
+    ],
+)
 def test_a_page_is_made_from_its_ledger(
     root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, page: str, scale: str
 ) -> None:
@@ -34,10 +38,8 @@ def test_a_page_is_made_from_its_ledger(
         assert path.suffix == ".svg" or shown == path.read_text("utf-8"), path.name
 
 
-@pytest.mark.parametrize(("page", "scale"), PAGES)
-def test_published_runs_are_those_of_the_configuration(
-    root: Path, page: str, scale: str
-) -> None:
+@pytest.mark.parametrize("scale", ["multi30k_trained", "multi30k"])
+def test_published_runs_are_those_of_the_configuration(root: Path, scale: str) -> None:
     settings = load(root, {"scale": scale})
     shown = [cell for name in settings.paper for cell in cells(settings, name)]
     wanted = {record.fingerprint for cell in shown for record in cell.records}

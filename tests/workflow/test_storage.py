@@ -41,7 +41,7 @@ def folder(root: Path, tmp_path: Path) -> list[str]:
 
 @pytest.mark.slow
 def test_a_killed_training_goes_on_and_all_of_it_is_in_the_storage(
-    finished: Checkout, folder: list[str], tmp_path: Path
+    folder: list[str], finished: Checkout, tmp_path: Path
 ) -> None:
     """A second training, with more epochs than a kill waits for, on text in the storage."""
     options = finished.options()
@@ -83,7 +83,7 @@ def test_a_killed_training_goes_on_and_all_of_it_is_in_the_storage(
 
 
 def test_a_change_is_seen_by_the_notes_here_and_outputs_without_them_are_named(
-    finished: Checkout, folder: list[str], tmp_path: Path
+    folder: list[str], finished: Checkout, tmp_path: Path
 ) -> None:
     (tmp_path / "store").mkdir()
     for name in ("data", "results"):
