@@ -46,7 +46,7 @@ ELSEWHERE = {
 NOT_RUN = {
     "git clone https://": "CI runs on a clone, and there `make demo` and `make test`",
     "make demo": "CI runs it (.github/workflows/ci.yml)",
-    "make paper-demo": "takes long; tests/workflow/test_deployment.py plans what it makes",
+    "make paper-demo": "takes long; tests/workflow/test_profiles.py plans what it makes",
     "python3 -m venv .venv": "fetches every package; `make` does the same, and hashes have tests",
     "torchrun --nnodes 2": "needs two machines, as tests/workflow/test_slurm_nodes.py has by srun",
     "docker build": "no test has Docker",

@@ -18,8 +18,7 @@ from convs2s.paper.cells import Cell, cells
 from convs2s.paper.results import entries_of, results
 from convs2s.paper.tables import sheet, table_rows, write_table
 from convs2s.scoring.evaluation import evaluate_rouge
-from tests.contract.shown_tables import frame_of, table
-from tests.support.cells import bleu, write
+from tests.support.cells import bleu, frame_of, table, write
 
 SCORED = bleu(after=30.0, before=20.0)
 
