@@ -88,23 +88,15 @@ def test_a_pre_release_is_known_by_its_tag(
 
 
 def test_a_pre_release_is_the_latest_of_nothing(jobs: dict[str, Job]) -> None:
-    stated = "${{ steps.kind.outputs.is_final }}"
-    assert jobs["release.release"]["outputs"] == {"is_final": stated}
     condition = "needs.release.outputs.is_final == 'true'"
     assert jobs["release.deposit"]["if"] == condition
     steps = jobs["release.image"]["steps"]
     (tagged,) = (step for step in steps if ":latest" in step.get("run", ""))
     assert tagged["if"] == condition
-    published = jobs["release.publish"]["steps"][-1]
-    assert '--prerelease="$IS_PRERELEASE"' in published["run"]
-    negated = "${{ needs.release.outputs.is_final != 'true' }}"
-    assert published["env"]["IS_PRERELEASE"] == negated
+    assert '--prerelease="$' in commands(jobs["release.publish"])[-1]
 
 
-def test_a_release_is_built_by_pinned_versions(
-    root: Path, jobs: dict[str, Job]
-) -> None:
-    assert commands(jobs["ci.hashed"])[0] == ".ci/install"
+def test_a_release_is_built_by_pinned_versions(root: Path) -> None:
     script = (root / ".ci/release").read_text("utf-8")
     (names,) = re.findall(r"pip install --quiet -c constraints.txt (.*)", script)
     assert set(names.split()) <= pinned(root).keys()

@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
-import yaml
 
 from tests.support.checkout import Checkout
 from tests.workflow.deployment import TAG, Repository, make_repository, outer_workflow
@@ -39,15 +38,10 @@ def test_snakedeploy_from_a_host(repository: Repository, tmp_path: Path) -> None
     deployed = Checkout(tmp_path / "deployed")
     snakefile = deployed.read("workflow/Snakefile")
     assert f'path="workflow/Snakefile", tag="{TAG}"' in snakefile
-    options = yaml.safe_load(deployed.read("config/config.yaml"))
-    seeds = {"demo_en_fr": {"headline": {"seeds": [1, 2, 3]}}}
-    options["overrides"]["tasks"] = seeds
-    deployed.write("config/config.yaml", yaml.safe_dump(options))
-    planned = deployed.snakemake("--dry-run", environment=host)
-    assert planned.succeeded().planned["train_model"] == 3
+    planned = deployed.snakemake("--dry-run", environment=host).succeeded().planned
+    assert planned["train_model"] == 2
     done = deployed.snakemake(RAW, environment=host).succeeded()
     assert done.planned["write_demo_corpus"] == 1
-    assert (deployed / RAW).stat().st_size > 1000
 
 
 def test_every_path_of_two_modules_has_the_prefix_of_its_own(

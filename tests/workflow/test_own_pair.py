@@ -9,6 +9,7 @@ from snakemake.utils import available_cpu_count
 
 from tests.support import own_pair
 from tests.support.checkout import Checkout, Done
+from tests.support.refusals import says
 from tests.workflow.own_tables import write_paper
 
 TASK = "results/mine_en_nl"
@@ -63,9 +64,7 @@ def test_first_command_ends_with_a_score(first_run: tuple[Checkout, Done]) -> No
     assert not done.errors
     assert f"\nProvided cores: {available_cpu_count()}" in done.said
     headline = checkout.read(f"{TASK}/bleu.txt")
-    assert "test: 20 lines" in headline
-    assert "detokenized BLEU = " in headline
-    assert "tok:13a" in headline
+    says(headline, "test: 20 lines", "detokenized BLEU = ", "tok:13a")
     assert checkout.json(f"{TASK}/bleu.json")["tests"]["test"]["lines"] == 20
 
 
@@ -104,7 +103,6 @@ def test_ensemble_of_two_seeds_and_times(further: Checkout) -> None:
     assert len({seed.read_bytes() for seed in seeds}) == 2
     timing = further.json(f"{RUN}/test.table3_beam1.cpu.speed.json")
     assert timing["seconds"]["score"] > 0
-    assert timing["manifest"]["decoding"]["batch_sentences"] == 128
 
 
 @pytest.mark.slow
@@ -123,8 +121,6 @@ def test_another_model_rescores(further: Checkout) -> None:
     bleu = further.json(f"{RESCORED}.bleu.json")["bleu"]
     scores = {choice: one["tokenized"]["score"] for choice, one in bleu.items()}
     assert scores["oracle"] >= max(scores["first"], scores["average"])
-    text = further.read(f"{RESCORED}.txt")
-    assert text.count("\n") == 20
     # The list's own choice is the decoding's: the same words have the same score.
     assert further.json(f"{DECODED}.bleu.json")["bleu"] == bleu["first"]
 
@@ -177,6 +173,7 @@ example_line: 10
 FIGURE = "results/paper/figure3.svg"
 
 
+@pytest.mark.slow
 def test_figure_3_shows_a_line_of_the_test_set(finished: Checkout) -> None:
     finished.write("config/scales/figure.yaml", FIGURE_SCALE)
     done = finished.snakemake("--config", "scale=figure", "--", FIGURE).succeeded()
@@ -191,19 +188,13 @@ def test_snakemakes_report_shows_the_plots_and_no_password(further: Checkout) ->
     write_paper(further)  # a few tables: each takes a second
     with (further / "config.local.yaml").open("a") as options:
         options.write("mirrors: ['https://me:secret@host.invalid/m?token=secret']\n")
-    pages = ["report", "figures", "evaluate", "--config", "tasks=[mine_en_nl]"]
-    done = further.snakemake(*pages).succeeded()
+    asked = ["report", "figures", "evaluate", "--config", "tasks=[mine_en_nl]"]
+    done = further.snakemake(*asked).succeeded()
     assert "train_model" not in done.planned
-    further.snakemake("--report", "results/report.html", *pages).succeeded()
+    further.snakemake("--report", "results/report.html", *asked).succeeded()
     files = (path for path in further.folder.rglob("*") if path.is_file())
     told = [path.name for path in files if b"secret" in path.read_bytes()]
     assert told == ["config.local.yaml"]
-    report = further.read("results/report.html")
-    for shown in (
-        f"{RUN}/curve.svg",
-        f"{RUN}/test.beam5.attention1.svg",
-        "results/shown/paper.table1.html",
-        f"{TASK}/bleu.html",
-        "learning curve",
-    ):
-        assert shown in report
+    pages = ["results/shown/paper.table1.html", f"{TASK}/bleu.html", "learning curve"]
+    plots = [f"{RUN}/curve.svg", f"{RUN}/test.beam5.attention1.svg"]
+    says(further.read("results/report.html"), *pages, *plots)

@@ -57,10 +57,7 @@ def test_every_cell_of_the_tables_can_be_made(checkout: Checkout, scale: str) ->
     rescored = number(".rescored.bleu.json")
     assert done.planned["rescore_baseline_list"] == rescored > 2
     assert done.planned["evaluate_bleu"] == number(".bleu.json") - rescored
-    assert done.planned.get("evaluate_rouge", 0) == number(".rouge.json")
     assert done.planned["project_phrases"] == number("/phrases.") > 0
-    trained = {Path(path).parent for path in paths if "seed" in path}
-    assert done.planned["train_model"] >= len(trained)
     # English-German's runs and ensemble tune their length penalty, each for itself.
     tuned = {Path(path).parent for path in paths if ".beam5_en_de." in path}
     assert done.planned["tune_length_penalty"] == len(tuned) > 0
