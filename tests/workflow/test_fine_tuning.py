@@ -31,7 +31,7 @@ headline: {{model: small_tuned, seeds: [1], tests: [test], decoding: beam5}}
 """
 MODEL = f"""
 small_tuned:
-  extends: small
+  extends: small_plateau
   description: small, tuned
   training: {{start: {{from: "{START}", as: initialise}}}}
 """
