@@ -20,6 +20,11 @@ table4:
     - {key: bleu, name: BLEU, measure: bleu_tokenized_before_replacement, digits: 1}
   ours: {task: mine_en_nl, model: small_plateau, runs: [seed1], testset: test}
   rows: [{group: g, system: beam5, kind: ours, decoding: beam5}]
+figure3:
+  title: A figure without ours
+  example_source: We built this festival as a way of continuing to work with them.
+  columns: [{key: layers, name: Layers, measure: attention_layers, digits: 0}]
+  rows: [{group: g, system: another, kind: cited}]
 """
 CLAIMS = """\
 five_beats_greedy:
