@@ -25,6 +25,6 @@ def test_lint_and_plan_need_snakemake_alone_and_a_module_brings_its_package(
     outer = outer_workflow(
         tmp_path / "outer", f'"{checkout.folder}/workflow/Snakefile"', "{}"
     )
-    done = snakemake(outer.folder, "-n", "demo", "results/paper/table1.md")
-    assert {"write_table", "summarize_runs", "demo"} <= done.planned.keys()
-    assert done.planned["train_model"] == 2
+    planned = snakemake(outer.folder, "-n", "demo", "results/paper/table1.md").planned
+    assert {"write_table", "summarize_runs", "demo"} <= planned.keys()
+    assert planned["train_model"] == 2
