@@ -42,10 +42,10 @@ def test_the_headlines_as_typed_in_a_fresh_clone(checkout: Checkout) -> None:
         assert all(test["bleu"]["tokenized"]["mean"] > 40 for test in tests.values())
     # Romanian is trained on truecased text, and its model has the truecaser.
     folder = checkout / RESULTS / "wmt16_en_ro"
-    lines = [*read_lines(folder / "corpus/truecased/train.target.zst")]
-    assert "le" in {line.split()[0] for line in lines}
-    assert set("șțăâî") <= {*"".join(lines)}
-    assert not set("şţŞŢ") & {*"".join(lines)}
+    romanian = [*read_lines(folder / "corpus/truecased/train.target.zst")]
+    assert "le" in {line.split()[0] for line in romanian}
+    assert set("șțăâî") <= {*"".join(romanian)}
+    assert not set("şţŞŢ") & {*"".join(romanian)}
     described = describe_model(folder / "models/demo/seed1/model.safetensors")
     target = read_truecaser(folder / "corpus/truecaser.target.tsv")
     assert described.truecasers["ro"] == target
