@@ -110,8 +110,9 @@ def test_a_target_plans_its_jobs_alone(
 
 TOLD = """
 --resources gpu=2 => --workers 0 --nodes 1
---set-resources train_model:runtime=90 --config gpus=2 => --workers 2 --nodes 1 ... --time-limit 90
---set-threads train_model=1 --config device=cpu => --workers 1 --nodes 1 --device cpu ... --cpus 1
+--set-resources train_model:runtime=90 --set-threads train_model=1 --config gpus=2 \
+=> --workers 2 --nodes 1 ... --cpus 1 --time-limit 90
+--config device=cpu => --workers 1 --nodes 1 --device cpu
 """
 
 
