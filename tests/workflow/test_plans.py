@@ -124,7 +124,7 @@ def test_a_training_is_told_what_its_job_has(
     shown = ("--printshellcmds", *options.split(), "--", MODEL)
     done = planned(planned_checkout, *shown)
     (command,) = (line for line in done.said.splitlines() if "convs2s train" in line)
-    says(f"{command} ", *words.split(" ... "))
+    says(command, *words.split(" ... "))
 
 
 def test_a_job_on_a_cpu_asks_for_the_memory_of_all_models_that_it_loads(
