@@ -19,7 +19,7 @@ MADE := $(VENV)/.made_by_make
 # What runs in a recipe finds the environment's programs first, as after `activate`.
 # By the shell's own name of the folder: in one that make writes, the shell would read $, " and `.
 IN_VENV := PATH="$$PWD/$(VENV)/bin:$$PATH"
-# One process for each core and one more, each with the tests of a file (tests/support/sharing_out.py). A process
+# One process for each core and one more, each with the tests of a file (tests/conftest.py). A process
 # that a test has ended is not replaced: xdist would wait for ever. To see the output of a test as it runs:
 # make test IN_PROCESSES=
 IN_PROCESSES := -n auto --dist loadfile --no-loadscope-reorder --max-worker-restart=0

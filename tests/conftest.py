@@ -13,15 +13,14 @@ import shutil
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
+import yaml
 
 from convs2s.config.load import load
 from convs2s.config.settings import Settings
 from tests.support import own_pair
 from tests.support.checkout import Checkout, Done, check_out
-from tests.support.sharing_out import processes, sorted_for_sharing
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -33,8 +32,6 @@ os.environ["OMP_NUM_THREADS"] = "1"
 os.environ.pop("PYTHONUNBUFFERED", None)
 
 SHARED = Path(os.environ.get("CONVS2S_SHARED", ROOT.parent / "shared"))
-HAS_SHARED = (SHARED / "golden").is_dir()  # a folder of this name may be anybody's
-LEFT_OUT = pytest.StashKey[int]()
 STDERR = pytest.StashKey[int]()
 SLOW_SECONDS = 3 * 3600.0
 
@@ -61,44 +58,26 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers() -> int:
-    """Say what `-n auto` means."""
-    return processes()
+    """Say what `-n auto` means: one process for each core that this one may use, and one more.
+
+    Tests on a cluster wait for most of their time. Each process takes about 1 GB of memory.
+    """
+    has_affinity = hasattr(os, "sched_getaffinity")
+    cores = len(os.sched_getaffinity(0)) if has_affinity else os.cpu_count()
+    return min((cores or 1) + 1, 8)
 
 
 def pytest_collection_modifyitems(
     config: pytest.Config, items: list[pytest.Item]
 ) -> None:
-    """Share out the tests; leave out what needs the outside folder where there is none."""
+    """Have processes take first what runs for minutes: Slurm's tests, and those of the workflow."""
+
+    def place(item: pytest.Item) -> int:
+        is_slow = "tests/workflow/" in item.nodeid
+        return -is_slow - ("/test_slurm_" in item.nodeid)
+
     if config.pluginmanager.hasplugin("xdist"):
-        items[:] = sorted_for_sharing(items)
-    if HAS_SHARED:
-        return
-    left_out = [item for item in items if item.get_closest_marker("shared")]
-    items[:] = [item for item in items if not item.get_closest_marker("shared")]
-    config.hook.pytest_deselected(items=left_out)
-    config.stash[LEFT_OUT] = len(left_out)
-
-
-def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Tell the process that shares out the tests what this one of several left out."""
-    if (output := getattr(session.config, "workeroutput", None)) is not None:
-        output["left_out"] = session.config.stash.get(LEFT_OUT, 0)
-
-
-@pytest.hookimpl(optionalhook=True)
-def pytest_testnodedown(node: Any) -> None:
-    """Take that from a process that has ended: all leave out the same."""
-    node.config.stash[LEFT_OUT] = getattr(node, "workeroutput", {}).get("left_out", 0)
-
-
-def pytest_terminal_summary(
-    terminalreporter: pytest.TerminalReporter, config: pytest.Config
-) -> None:
-    """Say what was left out."""
-    if count := config.stash.get(LEFT_OUT, 0):
-        terminalreporter.write_line(
-            f"{count} tests of the second layer (marked shared) are left out: there is no {SHARED}"
-        )
+        items.sort(key=place)
 
 
 @pytest.fixture(scope="session")
@@ -110,10 +89,8 @@ def root() -> Path:
 @pytest.fixture(scope="session")
 def shared() -> Path:
     """The folder of further golden outputs and real text: CONVS2S_SHARED, or ../shared."""
-    if not HAS_SHARED:
-        pytest.skip(
-            f"second layer: {SHARED} is absent (set CONVS2S_SHARED to its place)"
-        )
+    if not (SHARED / "golden").is_dir():  # a folder of this name may be anybody's
+        pytest.skip(f"{SHARED} is absent (set CONVS2S_SHARED to its place)")
     return SHARED
 
 
@@ -334,14 +311,17 @@ def _run_the_first_command(root: Path, checkout: Checkout) -> Done:
     own_pair.write_text(checkout)
     own_pair.write_tasks(root, checkout)
     # Types that nearly every sentence has: all others are unknown to the word model.
-    few = {"vocabulary": {"source_size": 3, "target_size": 3}}
-    overrides = {
-        "models": {"small_plateau": own_pair.TINY},
-        "tasks": {"mine_en_nl_word": few},
-        "decodings": {"beam5_en_de": {"length_penalty": {"tuned_on": "valid"}}},
-    }
-    machine = {"cores": 1, "device": "cpu", "plots": {"sentences": [1]}}
-    checkout.configure({**machine, "overrides": overrides})
+    stated = yaml.safe_load("""
+        cores: 1
+        device: cpu
+        plots: {sentences: [1]}
+        overrides:
+          models: {}
+          tasks: {mine_en_nl_word: {vocabulary: {source_size: 3, target_size: 3}}}
+          decodings: {beam5_en_de: {length_penalty: {tuned_on: valid}}}
+    """)
+    stated["overrides"]["models"]["small_plateau"] = own_pair.TINY
+    checkout.configure(stated)
     return checkout.shell(own_pair.commands(root)[0])
 
 

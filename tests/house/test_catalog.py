@@ -4,20 +4,18 @@ import json
 import re
 from pathlib import Path
 
+import jsonschema
 import pytest
 import yaml
-from jsonschema import Draft202012Validator
 
 from configuration import as_json
 from tests.support.checkout import Checkout
 
 
-def test_standardized_usage_is_described(root: Path) -> None:
+def test_what_the_catalog_reads_is_there_and_the_schema_in_step(root: Path) -> None:
     text = (root / ".snakemake-workflow-catalog.yml").read_text("utf-8")
     usage = yaml.safe_load(text)["usage"]
     assert set(usage["mandatory-flags"]) == {"desc", "flags"}
-    assert usage["software-stack-deployment"]["conda"] is False
-    assert (root / "workflow/Snakefile").is_file()
     assert "config.yaml" in (root / "config/README.md").read_text("utf-8")
     schema = root / "workflow/schemas/config.schema.json"
     assert schema.read_text("utf-8") == as_json("config")
@@ -38,7 +36,7 @@ def test_configurations_for_deployment_meet_the_schema(root: Path, file: str) ->
     text = (root / file).read_text("utf-8")
     (schema,) = re.findall(r"(?m)^# yaml-language-server: \$schema=(\S+)$", text)
     rule = json.loads((root / file).parent.joinpath(schema).read_text("utf-8"))
-    Draft202012Validator(rule).validate(yaml.safe_load(text))
+    jsonschema.validate(yaml.safe_load(text), rule)
 
 
 def test_the_deployed_configuration_has_every_key_of_the_one_at_the_root(
@@ -55,7 +53,7 @@ def test_the_deployed_configuration_has_every_key_of_the_one_at_the_root(
 @pytest.mark.slow
 def test_the_test_configuration_runs(checkout: Checkout) -> None:
     checkout.snakemake("--directory", ".test").succeeded()
-    assert "BLEU" in (checkout / ".test/results/demo_en_fr/bleu.txt").read_text("utf-8")
+    assert "BLEU" in checkout.read(".test/results/demo_en_fr/bleu.txt")
 
 
 def test_another_folder_needs_no_configuration(

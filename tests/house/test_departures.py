@@ -5,20 +5,18 @@ from importlib import import_module
 from pathlib import Path
 
 import pytest
-import yaml
 
 from convs2s.config.settings import Settings
 from departures import SOURCE, check_settings, page, read_statements
-from tests.support.refusals import refusal, says
+from tests.support.refusals import refusal, rows, says
 
-CLIP = "models.lstm.training.clip"
-ENTRY = {
-    "paper": "lstm",
-    "section": "3.4",
-    "says": "Gradients are clipped",
-    "verdict": "equal",
-    "settings": {CLIP: 5},
-}
+ENTRY = """\
+- paper: lstm
+  section: "3.4"
+  says: Gradients are clipped
+  verdict: equal
+  settings: {models.lstm.training.clip: 5}
+"""
 
 
 def test_every_statement_is_so(root: Path, settings: Settings) -> None:
@@ -34,31 +32,26 @@ def test_every_statement_is_so(root: Path, settings: Settings) -> None:
         reduce(getattr, names.split("."), import_module(f"convs2s.{module}"))
 
 
-@pytest.mark.parametrize(
-    ("changes", "words"),
-    [
-        ({"settings": {}}, ["settings or code"]),
-        ({"verdict": "departs"}, ["here"]),
-        ({"verdict": "same"}, ["verdict", "'departs'"]),
-        ({"code": ["models.lstm"]}, ["code[0]", "MODULE:NAME"]),
-        ({"settings": {CLIP: 4}}, [CLIP, "5", "4"]),
-        ({"settings": {"models.lstm.training.clpi": 5}}, ["'clpi'", "'clip'"]),
-        # English-Romanian and English-French have rows of this name.
-        ({"settings": {"paper.table1.rows.ConvS2S (BPE 40K).task": 5}}, ["BPE 40K"]),
-        (
-            {"settings": {"paper.table1.rows.ConvS2S (Word 80K).task": 5}},
-            ["'wmt16_en_ro_word'"],
-        ),
-        ({"settings": {"paper.table1.columns.0.key": 5}}, ["'bleu'", "5"]),
-    ],
-)
+# English-Romanian and English-French have rows of the name `ConvS2S (BPE 40K)`.
+REFUSED = r"""
+verdict: equal => verdict: departs => here
+{models.lstm.training.clip: 5} => {} => settings or code
+clip: 5} => clip: 5}\n  code: [models.lstm] => code[0] ... MODULE:NAME
+clip: 5 => clip: 4 => models.lstm.training.clip ... 5 ... 4
+clip: 5 => clpi: 5 => 'clpi' ... 'clip'
+models.lstm.training.clip => paper.table1.rows.ConvS2S (BPE 40K).task => BPE 40K
+models.lstm.training.clip => paper.table1.columns.0.key => 'bleu' ... 5
+"""
+
+
+@pytest.mark.parametrize(("old", "new", "words"), rows(REFUSED))
 def test_a_wrong_statement_is_refused(
-    tmp_path: Path, settings: Settings, changes: dict[str, object], words: list[str]
+    tmp_path: Path, settings: Settings, old: str, new: str, words: str
 ) -> None:
     (tmp_path / "docs").mkdir()
-    (tmp_path / SOURCE).write_text(yaml.safe_dump([{**ENTRY, **changes}]), "utf-8")
+    (tmp_path / SOURCE).write_text(ENTRY.replace(old, new), "utf-8")
 
     def check() -> None:
         check_settings(read_statements(tmp_path), settings)
 
-    says(refusal(check), "statement 1", *words)
+    says(refusal(check), "statement 1", *words.split(" ... "))

@@ -28,7 +28,7 @@ def test_every_file_that_a_page_names_is_there(
 ) -> None:
     named = {path for text in pages.values() for path in PATH.findall(text)}
     assert len(named) > 20
-    assert [path for path in sorted(named) if not (root / path).exists()] == []
+    assert [path for path in named if not (root / path).exists()] == []
 
 
 def test_titles_are_no_questions(pages: dict[str, str]) -> None:
@@ -48,10 +48,15 @@ def test_pages_show_the_checksums_of_the_examples(
     assert f"|code:{digest}" in pages[page]
 
 
-def test_what_tools_make_is_up_to_date(
-    root: Path, pages: dict[str, str], settings: Settings
-) -> None:
-    """After a change: python tools/rule_picture.py > docs/images/rules.svg, or paper_scores."""
+@pytest.mark.slow
+def test_the_picture_of_the_rules_is_up_to_date(root: Path) -> None:
+    """After a change: python tools/rule_picture.py > docs/images/rules.svg."""
     drawn = "\n".join(rule_picture.picture(rule_picture.rule_graph()))
     assert (root / "docs/images/rules.svg").read_text("utf-8") == f"{drawn}\n"
+
+
+def test_the_page_of_scores_is_up_to_date(
+    pages: dict[str, str], settings: Settings
+) -> None:
+    """After a change: python tools/paper_scores.py > docs/paper_scores.md."""
     assert pages["paper_scores.md"] == paper_scores.page(settings.paper)

@@ -1,5 +1,6 @@
 """Each rule's conda environment installs all that its job imports, in the tests' versions."""
 
+import ast
 import json
 import re
 from collections import defaultdict
@@ -11,7 +12,7 @@ import pytest
 import yaml
 
 from convs2s import __version__
-from tests.house.imports import imports_of_command, imports_of_script
+from tests.house.package import Import, foreign, imports_in, imports_of
 from tests.house.rules import environment, rules, script
 from tests.support.bare_python import bare_python, run_bare
 from tests.support.checkout import Checkout
@@ -51,32 +52,24 @@ def environments(root: Path) -> dict[str, list[str]]:
 
 @cache
 def jobs(root: Path) -> dict[str, set[str]]:
-    """Environment -> the statements that import other packages in its jobs."""
+    """Environment -> the statements that import other packages in its jobs.
+
+    They are those of scripts, commands and all modules that these import, at the top or within a
+    function.
+    """
     found: defaultdict[str, set[str]] = defaultdict(set)
     for rule in rules(root):
-        ran, asked, place = script(rule), command(rule), environment(rule)
-        if place and ran:
-            found[place] |= imports_of_script(root, ran)
-        elif place and asked:
-            found[place] |= imports_of_command(root, asked)
+        statements: list[Import] = []
+        if ran := script(rule):
+            statements = [*imports_of(root / "workflow/scripts" / ran)]
+        elif asked := command(rule):
+            for path in (root / "src/convs2s/cli").glob("*.py"):
+                for node in ast.parse(path.read_text("utf-8")).body:
+                    if getattr(node, "name", None) == f"_{asked}":
+                        statements += imports_in(node)
+        if place := environment(rule):
+            found[place] |= foreign(root, statements)
     return found
-
-
-def missing(packages: list[str], statements: set[str], folder: Path) -> dict[str, str]:
-    """The statements that fail with these packages alone, each with the module that is absent."""
-    python = bare_python(folder / "environment", packages)
-    done = run_bare(
-        python, "-c", _TRY, folder=folder, text=json.dumps(sorted(statements))
-    )
-    assert done.returncode == 0, done.stderr
-    found: dict[str, str] = json.loads(done.stdout)
-    return found
-
-
-def package_of(module: str) -> str:
-    """What pip calls the package of a module."""
-    top = module.partition(".")[0]
-    return next(iter(metadata.packages_distributions().get(top, [top])))
 
 
 def test_every_job_is_looked_at(root: Path) -> None:
@@ -93,11 +86,14 @@ def test_environment_has_all_that_its_jobs_import(
     packages = environments(root)[name]
     constraints = (root / "constraints.txt").read_text("utf-8").splitlines()
     assert set(packages) <= set(constraints)
-    absent = missing(packages, jobs(root)[name], tmp_path)
-    lacks = {
-        each for each, module in absent.items() if package_of(module) not in BY_CHOICE
-    }
-    assert lacks == set()
+    python = bare_python(tmp_path / "environment", packages)
+    statements = json.dumps(sorted(jobs(root)[name]))
+    done = run_bare(python, "-c", _TRY, folder=tmp_path, text=statements)
+    assert done.returncode == 0, done.stderr
+    package_of = metadata.packages_distributions()
+    for statement, module in json.loads(done.stdout).items():
+        package = package_of.get(module.partition(".")[0], [module])[0]
+        assert package in BY_CHOICE, statement
     # Jobs without a network have a light one.
     has_torch = any(package.startswith("torch") for package in packages)
     assert has_torch == (name == "train")

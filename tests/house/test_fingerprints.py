@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.house.package import import_graph, reachable
+from tests.house.package import import_graph, imports_of, names_in, reachable
 from tests.house.rules import label, rules, script
 
 # A training knows by its version and its inputs whether it is to be repeated, a download by its
@@ -51,9 +51,8 @@ def runs(root: Path) -> dict[str, set[str]]:
     found = {}
     for path in (root / "workflow/scripts").glob("*.py"):
         if path.stem not in WITHOUT_FINGERPRINT:
-            text = path.read_text("utf-8")
-            modules = re.findall(r"^from (convs2s\S*) import", text, re.MULTILINE)
-            found[path.stem] = reachable(graph, *modules)
+            named = {name for one in imports_of(path) for name in names_in(one)}
+            found[path.stem] = reachable(graph, *named & graph.keys())
     assert len(found) > 25
     return found
 

@@ -42,7 +42,6 @@ def hashed(root: Path) -> list[tuple[str, str, str, set[str]]]:
 def test_every_pin_has_hashes_and_nothing_else_has(root: Path) -> None:
     pins = pinned(root)
     assert len(pins) > 100
-    assert pins.keys() >= OF_EXTRAS
     expected = {(name, pins[name]) for name in pins.keys() - OF_EXTRAS}
     stated = [(name, version) for name, version, _, _ in hashed(root)]
     assert sorted(stated) == sorted([*expected, ("torch", pins["torch"])])
@@ -51,14 +50,12 @@ def test_every_pin_has_hashes_and_nothing_else_has(root: Path) -> None:
 def test_on_linux_torch_without_cuda_alone_is_allowed(root: Path) -> None:
     text = (root / ".ci/torch_cpu.sha256").read_text()
     known = re.findall(r"^(\w+)  (\S+)$", text, re.MULTILINE)
-    (linux, others) = [pin for pin in hashed(root) if pin[0] == "torch"]
-    assert (linux[2], others[2]) == ("==", "!=")
-    assert [file for _, file in known] == [
-        f"torch-{linux[1]}+cpu-{python}-{python}-manylinux_2_28_x86_64.whl"
-        for python in ("cp311", "cp312", "cp313")
-    ]
-    assert linux[3] == {digest for digest, _ in known}
-    assert not linux[3] & others[3]
+    digests = {sign: found for name, _, sign, found in hashed(root) if name == "torch"}
+    version = pinned(root)["torch"]
+    for (_, file), python in zip(known, ("cp311", "cp312", "cp313"), strict=True):
+        assert file.startswith(f"torch-{version}+cpu-{python}-{python}-manylinux")
+    assert digests["=="] == {digest for digest, _ in known}
+    assert not digests["=="] & digests["!="]
 
 
 _STAND_IN = """#!/bin/sh
@@ -84,13 +81,12 @@ def test_the_script_installs_by_checksums_alone(root: Path, tmp_path: Path) -> N
     )
     assert done.returncode == 0, done.stderr
     assert (tmp_path / ".venv/.installed").is_file()
-    (first, others, package) = done.stdout.splitlines()
-    assert first.startswith("python -m pip install ")
-    assert others.startswith("uv pip install ")
-    assert " --torch-backend cpu " in others
-    for line in (first, others):
-        assert " --no-deps " in line
-        assert " --require-hashes " in line
+    (by_pip, by_uv, package) = done.stdout.splitlines()
+    assert by_pip.startswith("python -m pip install ")
+    assert by_uv.startswith("uv pip install ")
+    assert " --torch-backend cpu " in by_uv
+    for line in (by_pip, by_uv):
+        assert re.search(" --no-deps .*--require-hashes ", line), line
     assert package.endswith(" --no-deps --no-build-isolation -e .")
     hashes = (root / "requirements.hashed.txt").read_text("utf-8")
     found = (tmp_path / "all.txt").read_text("utf-8")
@@ -99,12 +95,9 @@ def test_the_script_installs_by_checksums_alone(root: Path, tmp_path: Path) -> N
         r"^torch==[\d.]+\+cpu ; sys_platform == .linux.", found, re.MULTILINE
     )
     assert found.replace("+cpu", "") == hashes
-    setuptools, uv = re.split(
-        r"^(?=uv)", (tmp_path / "first.txt").read_text(), flags=re.M
-    )
-    assert setuptools.startswith("setuptools==")
-    assert setuptools in hashes
-    assert uv in hashes
+    first = re.split(r"^(?=uv)", (tmp_path / "first.txt").read_text(), flags=re.M)
+    assert [one.partition("==")[0] for one in first] == ["setuptools", "uv"]
+    assert all(one in hashes for one in first)
 
 
 def test_every_package_that_an_install_brings_is_pinned(root: Path) -> None:

@@ -2,8 +2,6 @@
 
 import os
 import re
-import subprocess
-import sys
 from collections.abc import Iterator
 from copy import deepcopy
 from pathlib import Path
@@ -14,15 +12,14 @@ import yaml
 from jsonschema import Draft202012Validator
 from pydantic import ValidationError
 
-from configuration import FILES, file_schema, template, write
+from configuration import FILES, ConfigurationFile, file_schema, template, write
 from convs2s.config.options import Options
 from convs2s.config.section import Section
 from convs2s.config.yaml_file import read_yaml
 from convs2s.errors import UserError
-from json_schema import Schema, alternatives, schema_of
+from json_schema import schema_of
 from tests.conftest import ROOT, Terminal
 
-NAMES = [file.schema for file in FILES]
 CONFIGURATION = [ROOT / "config.yaml", *sorted((ROOT / "config").rglob("*.yaml"))]
 
 
@@ -33,7 +30,7 @@ def test_what_is_made_from_the_classes_is_in_step_with_them(tmp_path: Path) -> N
     """
     write(tmp_path)
     schemas = {f"schemas/{path.name}" for path in (ROOT / "schemas").iterdir()}
-    assert schemas == {f"schemas/{name}.schema.json" for name in NAMES}
+    assert schemas == {f"schemas/{file.schema}.schema.json" for file in FILES}
     for file in (*schemas, "docs/configuration.md", "config.yaml"):
         made = (tmp_path / file).read_text("utf-8")
         assert (ROOT / file).read_text("utf-8") == made, file
@@ -60,29 +57,23 @@ def test_every_file_names_its_schema_and_meets_it(path: Path) -> None:
     assert not [error.message for error in errors]
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_every_key_is_described_and_no_other_is_taken(name: str) -> None:
-    Draft202012Validator.check_schema(file_schema(name))
-    (file,) = (one for one in FILES if one.schema == name)
-    for place, mapping in mappings(schema_of(file.section), name):
-        assert mapping.get("additionalProperties") is not None, place
-        for key, schema in mapping.get("properties", {}).items():
-            assert schema.get("description"), f"{place}.{key}"
-            is_required = key in mapping.get("required", ())
-            assert is_required != ("default" in schema), f"{place}.{key}"
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.schema)
+def test_every_key_is_described(file: ConfigurationFile) -> None:
+    Draft202012Validator.check_schema(file_schema(file.schema))
+    stated = [*keys_of(schema_of(file.section))]
+    assert len(stated) > 2
+    assert [key for key, schema in stated if not schema.get("description")] == []
 
 
-def mappings(schema: Schema, place: str) -> Iterator[tuple[str, Schema]]:
-    """Yield every mapping below a schema but those of overrides, which are checked when merged."""
-    for one in alternatives(schema):
-        if one.get("type") == "object":
-            yield place, one
-        below = dict(one.get("properties", {}))
-        for key in {"items", "additionalProperties"} & one.keys():
-            below[key] = one[key]
-        for key, inner in below.items():
-            if isinstance(inner, dict):
-                yield from mappings(inner, f"{place}.{key}")
+def keys_of(schema: Any) -> Iterator[tuple[str, Any]]:
+    """Yield each key that a schema states, anywhere in it, and what it says of it."""
+    if isinstance(schema, list):
+        for one in schema:
+            yield from keys_of(one)
+    if isinstance(schema, dict):
+        yield from schema.get("properties", {}).items()
+        for one in schema.values():
+            yield from keys_of(one)
 
 
 JUNK = yaml.safe_load(
@@ -90,11 +81,10 @@ JUNK = yaml.safe_load(
 )
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_the_schema_refuses_what_the_class_refuses(name: str) -> None:
-    (file,) = (one for one in FILES if one.schema == name)
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.schema)
+def test_the_schema_refuses_what_the_class_refuses(file: ConfigurationFile) -> None:
     path = file.path.replace("tasks/NAME", "tasks/wmt14_en_de").replace("NAME", "demo")
-    content: Any = read_yaml(ROOT / path, name)
+    content: Any = read_yaml(ROOT / path, file.schema)
     entries = content.values() if file.holds == "names" else content
     first = content if file.holds == "one" else next(iter(entries))
     schema = Draft202012Validator(schema_of(file.section))
@@ -167,31 +157,3 @@ def test_a_schema_takes_whole_entries_and_parts_of_them(
         ((name, content),) = yaml.safe_load(line).items()
         schema = Draft202012Validator(file_schema(name))
         assert schema.is_valid(content) == is_valid, line
-
-
-REFUSE = """
-import importlib, sys
-
-NEEDED = {"yaml", "_yaml", "pydantic", "pydantic_core", "annotated_types", "typing_extensions",
-          "typing_inspection"}
-OWN = "convs2s.config", "convs2s.errors", "convs2s.files"
-
-class Refuse:
-    def find_spec(self, name, path=None, target=None):
-        top = name.partition(".")[0]
-        own = name == "convs2s" or name.startswith(OWN)
-        standard = top in sys.stdlib_module_names or top.startswith("_sysconfigdata")
-        if not (own or standard or top in NEEDED):
-            raise ImportError(f"{name} is not for the configuration")
-
-sys.meta_path.insert(0, Refuse())
-for name in sys.argv[1:]:
-    importlib.import_module(f"convs2s.config.{name}")
-"""
-
-
-def test_the_configuration_needs_yaml_and_pydantic_alone() -> None:
-    """A workflow is planned where only Snakemake is installed."""
-    modules = [path.stem for path in (ROOT / "src/convs2s/config").glob("[a-z]*.py")]
-    assert "load" in modules
-    subprocess.run([sys.executable, "-c", REFUSE, *modules], check=True)

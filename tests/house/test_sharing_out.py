@@ -1,16 +1,12 @@
-"""`make test` shares out whole files, what takes minutes first, and names a test that hangs."""
+"""`make test` shares out whole files, and names a test that hangs."""
 
 import os
 import re
 import subprocess
 import sys
 from pathlib import Path
-from types import SimpleNamespace
-from typing import cast
 
 import pytest
-
-from tests.support.sharing_out import processes, sorted_for_sharing
 
 TEST = "import time\ndef test_a():\n    time.sleep({})\ndef test_b():\n    pass\n"
 
@@ -39,16 +35,3 @@ def test_processes_take_whole_files_and_one_that_hangs_is_named(
     passed = re.findall(r"\[(gw\d)\].* PASSED \S*test_other\.py", said)
     assert len(passed) == 2
     assert len({*passed}) == 1
-
-
-def test_what_takes_minutes_comes_first() -> None:
-    files = (
-        "house/a",
-        "workflow/test_slurm_b",
-        "workflow/c",
-        "workflow/test_slurm_profiles",
-    )
-    names = [f"tests/{file}.py::test_e" for file in files]
-    items = [cast(pytest.Item, SimpleNamespace(nodeid=name)) for name in names]
-    assert sorted_for_sharing(items) == [items[n] for n in (3, 2, 1, 0)]
-    assert 1 <= processes() <= 8

@@ -51,16 +51,15 @@ def make_archive(path: Path, members: Mapping[str, bytes], *odd: Any) -> Path:
     return path
 
 
-def around(path: Path) -> list[Path]:
-    """Return what is in an archive's folder and beside that."""
-    return sorted([*path.parent.rglob("*"), *path.parents[1].iterdir()])
-
-
 def read(path: Path, member: str | None = None) -> bytes:
     """Return what a file or member holds; whatever an archive says, nothing is written."""
-    before = around(path)
+
+    def around() -> list[Path]:
+        return sorted([*path.parent.rglob("*"), *path.parents[1].iterdir()])
+
+    before = around()
     try:
         with open_member(path, member) as stream:
             return stream.read()
     finally:
-        assert around(path) == before
+        assert around() == before

@@ -1,6 +1,6 @@
 """A copy of the checkout, in which a test runs commands as a user types them."""
 
-import ast
+import json
 import os
 import re
 import shlex
@@ -19,17 +19,7 @@ import yaml
 from convs2s.pipeline.fingerprint import fingerprints
 from tests.support.forked_snakemake import run_snakemake
 
-_FOLDERS = (
-    ".test",
-    "config",
-    "envs",
-    "profiles",
-    "rules",
-    "schemas",
-    "src",
-    "workflow",
-)
-_FILES = ("Snakefile", "config.yaml")
+_NEEDED = ".test config envs profiles rules schemas src workflow Snakefile config.yaml"
 
 
 @dataclass(frozen=True)
@@ -44,17 +34,15 @@ class Done:
         """The lines in which the workflow or the command line states a fault."""
         # Snakemake ends a record's line in a write of its own: another job's error may come before.
         said = re.sub(r"(exit status \d+\.)(?=error: )", r"\1\n", self.said)
-        return [
-            line for line in said.splitlines() if re.match(r"(convs2s: )?error: ", line)
-        ]
+        return re.findall(r"^(?:convs2s: )?error: .*", said, re.MULTILINE)
 
     @property
     def planned(self) -> dict[str, int]:
         """The jobs of a run or dry run, by rule; none where nothing is to be done."""
         table = re.search(
-            r"^Job stats:\n.*\n[- ]+\n((?:.*\n)*?)total ", self.said, re.MULTILINE
+            r"^Job stats:\n.*\n[- ]+\n((?:.*\n)*?)total ", self.said, re.M
         )
-        rows = [line.split() for line in table[1].splitlines()] if table else []
+        rows = re.findall(r"(\S+) +(\d+)", table[1]) if table else []
         return {rule: int(count) for rule, count in rows}
 
     @property
@@ -84,13 +72,11 @@ class Checkout:
 
     def shell(self, command: str, environment: Mapping[str, str] = os.environ) -> Done:
         """Run a command line in this folder, with the environment's programs found first."""
-        programs = os.pathsep.join(
-            [str(Path(sys.executable).parent), environment["PATH"]]
-        )
+        path = f"{Path(sys.executable).parent}{os.pathsep}{environment['PATH']}"
         done = subprocess.run(
             ["bash", "-c", command],
             cwd=self.folder,
-            env={**environment, "PATH": programs},
+            env={**environment, "PATH": path},
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             encoding="utf-8",
@@ -118,50 +104,42 @@ class Checkout:
         file.write_bytes(content if isinstance(content, bytes) else content.encode())
         return file
 
+    def read(self, path: str) -> str:
+        """Return the text of a file below this folder."""
+        return (self / path).read_text("utf-8")
+
+    def json(self, path: str) -> Any:
+        return json.loads(self.read(path))
+
+    def options(self) -> dict[str, Any]:
+        """Return what config.local.yaml states."""
+        stated: dict[str, Any] = yaml.safe_load(self.read("config.local.yaml"))
+        return stated
+
     def configure(self, options: Mapping[str, Any]) -> None:
         """Write config.local.yaml."""
         self.write("config.local.yaml", yaml.safe_dump(dict(options)))
 
-    def insert(self, path: str, line: str) -> None:
-        """Insert a line before the last statement of a module's first function."""
-        text = self.folder.joinpath(path).read_text("utf-8")
-        nodes = ast.walk(ast.parse(text))
-        last = next(
-            node.body[-1] for node in nodes if isinstance(node, ast.FunctionDef)
-        )
-        lines = text.splitlines(keepends=True)
-        lines.insert(last.lineno - 1, f"{' ' * last.col_offset}{line}\n")
-        self.write(path, "".join(lines))
-
     def files(self, path: str) -> list[str]:
         """The names of all files below a folder; logs, benchmarks, notes and locks aside."""
-        return sorted(
-            str(file.relative_to(self.folder))
-            for file in self.folder.joinpath(path).rglob("*")
-            if file.is_file()
-            and not {"logs", "benchmarks"} & {*file.parts}
-            and not (
-                file.name.startswith(".")
-                and file.suffix in (".lock", ".made", ".sha256", ".sources", ".try")
-            )
+        left_out = re.compile(
+            r".*/(logs|benchmarks)/|.*/\.[^/]*\.(lock|made|sha256|sources|try)$"
         )
+        found = (file for file in (self / path).rglob("*") if file.is_file())
+        names = sorted(str(file.relative_to(self.folder)) for file in found)
+        return [name for name in names if not left_out.match(f"/{name}")]
 
 
 def check_out(root: Path, parent: Path) -> Checkout:
     """Copy what a run needs of a repository to a new folder, with an earlier run's notes of it."""
     folder = parent / "convs2s"
     folder.mkdir(parents=True)
-    for name in _FOLDERS:
-        if not (root / name).is_dir():  # of the schemas there may be none
-            continue
-        shutil.copytree(
-            root / name,
-            folder / name,
-            symlinks=True,
-            ignore=shutil.ignore_patterns("*.egg-info"),
-        )
-    for name in _FILES:
-        shutil.copy(root / name, folder)
+    ignore = shutil.ignore_patterns("*.egg-info")
+    for name in _NEEDED.split():
+        if (root / name).is_dir():  # of the schemas there may be none
+            shutil.copytree(root / name, folder / name, symlinks=True, ignore=ignore)
+        elif (root / name).is_file():
+            shutil.copy(root / name, folder)
     checkout = Checkout(folder)
     checkout.write(".snakemake/convs2s/codes.json", _notes(root))
     return checkout

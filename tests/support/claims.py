@@ -35,27 +35,24 @@ def entries(
     testset = None if measure == "perplexity" else "test"
     found = []
     for seed, score in enumerate(scores, start=1):
-        inputs = {
-            "run": f"{row} {seed} {measure}",
-            "trained": {"recipe": model or row},
-        }
+        name = f"{row} {seed} {measure}"
+        inputs = {"run": name, "trained": {"recipe": model or row}}
         run = RunNames("demo_en_fr_word", row, f"seed{seed}", testset, "beam5")
-        found.append(
-            LedgerEntry(
-                fingerprint=fingerprint_of(inputs),
-                file=f"{row}/seed{seed}",
-                table_cells=(str(CellAddress(table, number, column)),),
-                run=replace(run, **names),
-                scale="demo",
-                scores={measure: RunScore(score, "nrefs:1")},
-                lines=500,
-                sha256={},
-                processor="a processor",
-                revision=None,
-                date="2026-01-01",
-                inputs=inputs,
-            )
+        entry = LedgerEntry(
+            fingerprint=fingerprint_of(inputs),
+            file=f"{row}/seed{seed}",
+            table_cells=(str(CellAddress(table, number, column)),),
+            run=replace(run, **names),
+            scale="demo",
+            scores={measure: RunScore(score, "nrefs:1")},
+            lines=500,
+            sha256={},
+            processor="a processor",
+            revision=None,
+            date="2026-01-01",
+            inputs=inputs,
         )
+        found.append(entry)
     return found
 
 

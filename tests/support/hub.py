@@ -8,6 +8,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 REPOSITORY = "somebody/model"
 COMMIT = "c" * 40
+_LARGE = (".safetensors", ".bin")
 
 
 class Hub(ThreadingHTTPServer):
@@ -29,24 +30,18 @@ class Hub(ThreadingHTTPServer):
 
     def siblings(self) -> list[dict[str, object]]:
         """What the Hub says of each file: of a large one its SHA-256, of another one git's name."""
-        rows: list[dict[str, object]] = []
+        rows = []
         for name, body in self.files.items():
-            size = len(body)
-            digest = digest_of(name, body)
-            row = {"rfilename": name, "size": size, "blobId": digest}
-            if is_large(name):
-                lfs = {"size": size, "sha256": digest, "pointerSize": 134}
-                row = {**row, "lfs": lfs}
+            digest, size = _digest(name, body), len(body)
+            row: dict[str, object] = {"rfilename": name, "size": size, "blobId": digest}
+            if name.endswith(_LARGE):
+                row["lfs"] = {"size": size, "sha256": digest, "pointerSize": 134}
             rows.append(row)
         return rows
 
 
-def is_large(name: str) -> bool:
-    return name.endswith((".safetensors", ".bin"))
-
-
-def digest_of(name: str, body: bytes) -> str:
-    if is_large(name):
+def _digest(name: str, body: bytes) -> str:
+    if name.endswith(_LARGE):
         return hashlib.sha256(body).hexdigest()
     return hashlib.sha1(f"blob {len(body)}\0".encode() + body).hexdigest()
 
@@ -101,7 +96,7 @@ class _Handler(BaseHTTPRequestHandler):
             self._answer(404, {"X-Error-Code": "RepoNotFound"})
             return
         body = self.server.files[name]
-        headers = {"ETag": f'"{digest_of(name, body)}"', "X-Repo-Commit": COMMIT}
+        headers = {"ETag": f'"{_digest(name, body)}"', "X-Repo-Commit": COMMIT}
         if self.command == "GET":
             self.server.asked.append(name)
         if name in self.server.damaged:

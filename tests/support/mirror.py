@@ -3,18 +3,11 @@
 import shutil
 from pathlib import Path
 
-from tests.support import own_pair
 from tests.support.checkout import Checkout
 
 RESULTS = "results/scales/mirror"
 DEVICE = {"scale": "mirror", "device": "cpu", "cores": 1}
 """What a run at the scale states in config.local.yaml."""
-
-QUICK = {
-    **own_pair.TINY,
-    "training": {"batch": {"sentences": 256, "tokens": None}, "maximum_epochs": 1},
-}
-"""A model that sees its thousands of pairs once, in seconds."""
 
 
 def add_mirror(mirror: Path, checkout: Checkout) -> Checkout:

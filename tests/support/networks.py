@@ -1,7 +1,7 @@
 """Small networks with random weights, sentences for them to read, and how to search."""
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
 
 import torch
 from torch import Tensor
@@ -20,6 +20,8 @@ from convs2s.models.network import Network
 from convs2s.models.rnn import Rnn
 
 TYPES = 20
+
+Made = TypeVar("Made", bound=Network)
 
 
 def assert_incremental_equals_full(
@@ -53,10 +55,9 @@ def architecture_of(
     attention: tuple[bool, ...] = (True,) * 3,
     **settings: object,
 ) -> ConvS2SArchitecture:
-    decoder = zip((12, 12, 8), kernels, strict=True)
     return convs2s(
         ((12, 3), (8, 5), (8, 1)),
-        tuple(decoder),
+        tuple(zip((12, 12, 8), kernels, strict=True)),
         embedding=10,
         output_embedding=6,
         attention=[number for number, attends in enumerate(attention, 1) if attends],
@@ -64,18 +65,22 @@ def architecture_of(
     )
 
 
-def network(
-    seed: int = 0,
-    kernels: tuple[int, ...] = (3, 1, 2),
-    attention: tuple[bool, ...] = (True,) * 3,
-    **settings: object,
-) -> ConvS2S:
-    architecture = architecture_of(kernels, attention, **settings)
+def _sharp(
+    kind: Callable[[Any, int, int], Made],
+    architecture: object,
+    seed: int,
+    factor: float,
+) -> Made:
+    """Make a network with larger random weights than an untrained one has."""
     torch.manual_seed(seed)
-    model = ConvS2S(architecture, TYPES, TYPES).double()
-    for parameter in model.parameters():  # sharper than an untrained network
-        parameter.data.mul_(2.0)
+    model = kind(architecture, TYPES, TYPES).double()
+    for parameter in model.parameters():
+        parameter.data.mul_(factor)
     return model
+
+
+def network(seed: int = 0, **settings: Any) -> ConvS2S:
+    return _sharp(ConvS2S, architecture_of(**settings), seed, 2.0)
 
 
 def batch(*lengths: int) -> torch.Tensor:
@@ -118,11 +123,7 @@ def lstm(seed: int = 0, layers: int = 2, reverse_source: bool = True) -> Lstm:
         dropout=0.1,
         reverse_source=reverse_source,
     )
-    torch.manual_seed(seed)
-    model = Lstm(architecture, TYPES, TYPES).double()
-    for parameter in model.parameters():  # sharper than an untrained network
-        parameter.data.mul_(10.0)
-    return model
+    return _sharp(Lstm, architecture, seed, 10.0)
 
 
 def rnn(cell: str = "gru", attention: str = "bahdanau", layers: int = 1) -> Rnn:
@@ -137,8 +138,4 @@ def rnn(cell: str = "gru", attention: str = "bahdanau", layers: int = 1) -> Rnn:
             "dropout": 0.1,
         }
     )
-    torch.manual_seed(0)
-    model = Rnn(architecture, TYPES, TYPES).double()
-    for parameter in model.parameters():  # sharper than an untrained network
-        parameter.data.mul_(2.0)
-    return model
+    return _sharp(Rnn, architecture, 0, 2.0)

@@ -5,60 +5,44 @@ import re
 from pathlib import Path
 from typing import Any
 
+import yaml
+
 from tests.support.checkout import Checkout
 
 PAGE = "docs/own_language_pair.md"
 
 # One layer each way, and two epochs of a cosine whatever the recipe of the model: seconds instead
 # of hours.
-TINY: dict[str, Any] = {
-    "architecture": {
-        "embedding": 16,
-        "output_embedding": 16,
-        "encoder": [{"layers": 1, "width": 16, "kernel": 3}],
-        "decoder": [{"layers": 1, "width": 16, "kernel": 3}],
-    },
-    "training": {
-        "batch": {"sentences": 32, "tokens": None},
-        "schedule": {"kind": "cosine"},
-        "best_by": None,
-        "maximum_epochs": 2,
-    },
-}
+TINY: dict[str, Any] = yaml.safe_load("""
+architecture:
+  embedding: 16
+  output_embedding: 16
+  encoder: [{layers: 1, width: 16, kernel: 3}]
+  decoder: [{layers: 1, width: 16, kernel: 3}]
+training:
+  batch: {sentences: 32, tokens: null}
+  schedule: {kind: cosine}
+  best_by: null
+  maximum_epochs: 2
+""")
 
-_NOUNS = (
-    "cat/kat",
-    "dog/hond",
-    "tree/boom",
-    "book/boek",
-    "bird/vogel",
-    "fish/vis",
-    "king/koning",
-)
-_ADJECTIVES = ("red/rode", "old/oude", "small/kleine", "big/grote", "young/jonge")
-_VERBS = ("sees/ziet", "has/heeft", "finds/vindt", "hears/hoort")
-
-
-def sentence(generator: random.Random) -> tuple[str, str]:
-    """An English sentence and its Dutch translation."""
-    kinds = (_ADJECTIVES, _NOUNS, _VERBS, _ADJECTIVES, _NOUNS)
-    words = [generator.choice(kind).split("/") for kind in kinds]
-    english, dutch = zip(*words, strict=True)
-    return (
-        f"The {english[0]} {english[1]} {english[2]} the {english[3]} {english[4]}.",
-        f"De {dutch[0]} {dutch[1]} {dutch[2]} de {dutch[3]} {dutch[4]}.",
-    )
+_NOUNS = "cat/kat dog/hond tree/boom book/boek bird/vogel fish/vis king/koning"
+_ADJECTIVES = "red/rode old/oude small/kleine big/grote young/jonge"
+_VERBS = "sees/ziet has/heeft finds/vindt hears/hoort"
 
 
 def write_text(checkout: Checkout) -> None:
     """Write the six files of the page's first section."""
     generator = random.Random(1)
     for split, count in (("train", 300), ("valid", 20), ("test", 20)):
-        sides = zip(*(sentence(generator) for _ in range(count)), strict=True)
-        for language, lines in zip(("en", "nl"), sides, strict=True):
-            checkout.write(
-                f"data/mine/{split}.{language}", "".join(f"{line}\n" for line in lines)
-            )
+        english, dutch = "", ""
+        for _ in range(count):
+            kinds = (_ADJECTIVES, _NOUNS, _VERBS, _ADJECTIVES, _NOUNS)
+            words = [generator.choice(kind.split()).split("/") for kind in kinds]
+            english += "The {} {} {} the {} {}.\n".format(*(word for word, _ in words))
+            dutch += "De {} {} {} de {} {}.\n".format(*(word for _, word in words))
+        checkout.write(f"data/mine/{split}.en", english)
+        checkout.write(f"data/mine/{split}.nl", dutch)
 
 
 def blocks(root: Path, kind: str) -> list[str]:

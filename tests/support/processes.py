@@ -17,9 +17,9 @@ def listening(process: int) -> tuple[int, int]:
     return near, len(places) - near
 
 
-def wait_for(is_so: Callable[[], bool], patience: float = 300) -> None:
-    """Wait until something is so, for so many seconds at most."""
-    deadline = time.monotonic() + patience
+def wait_for(is_so: Callable[[], bool]) -> None:
+    """Wait until something is so, for five minutes at most."""
+    deadline = time.monotonic() + 300
     while not is_so():
         assert time.monotonic() < deadline
         time.sleep(0.05)

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 import torch
+import yaml
 
 from convs2s.config.corpus import Languages, VocabularySettings
 from convs2s.config.load import merged
@@ -31,42 +32,33 @@ from convs2s.training.update import Updater
 from convs2s.training.workers import ALONE, Workers
 
 WORDS = [f"w{index}" for index in range(12)]
+_SETTINGS = yaml.safe_load("""
+description: tiny
+architecture:
+  embedding: 16
+  output_embedding: 16
+  encoder: [{layers: 1, width: 16, kernel: 3}]
+  decoder: [{layers: 2, width: 16, kernel: 3}]
+  positions: {maximum: 16}
+training: {maximum_epochs: 3, threads: 1, batch: {sentences: 16}}
+""")
 
 
 def settings(
     architecture: dict[str, Any] | None = None, **training: Any
 ) -> ModelSettings:
     """Settings of a tiny model; the arguments change its network and its recipe."""
-    blocks = [{"layers": 1, "width": 16, "kernel": 3}]
-    given = {
-        "description": "tiny",
-        "architecture": {
-            "embedding": 16,
-            "output_embedding": 16,
-            "encoder": blocks,
-            "decoder": [{"layers": 2, "width": 16, "kernel": 3}],
-            "positions": {"maximum": 16},
-        },
-        "training": {"maximum_epochs": 3, "threads": 1, "batch": {"sentences": 16}},
-    }
-    given = merged(given, {"architecture": architecture or {}, "training": training})
-    return validated(ModelSettings, given, "tiny")
+    changes = {"architecture": architecture or {}, "training": training}
+    return validated(ModelSettings, merged(_SETTINGS, changes), "tiny")
 
 
-def prepare(
-    folder: Path,
-    pairs: int = 160,
-    languages: tuple[str, str] = ("en", "fr"),
-    name: str = "tiny",
-) -> Path:
+def prepare(folder: Path, pairs: int = 160, name: str = "tiny") -> Path:
     """Write a prepared task's folder, as ``snakemake prepare`` does."""
     generator = random.Random(1)
     sources = [
         generator.choices(WORDS, k=generator.randint(1, 8)) for _ in range(pairs + 20)
     ]
-    return prepare_pairs(
-        folder, sources, held_out=20, mark="x", languages=languages, name=name
-    )
+    return prepare_pairs(folder, sources, held_out=20, mark="x", name=name)
 
 
 def build_word_vocabulary(words: Path, table: Path) -> None:
@@ -87,34 +79,26 @@ def prepare_pairs(
     sources: list[list[str]],
     held_out: int = 100,
     mark: str = "",
-    languages: tuple[str, str] = ("en", "fr"),
     name: str = "tiny",
 ) -> Path:
     """Write the folder of a task whose targets are the sources, reversed and marked."""
     metadata = DatasetMetadata(
         task=name,
-        languages=Languages(source=languages[0], target=languages[1]),
+        languages=Languages(source="en", target="fr"),
         preparation="moses_test",
         vocabulary=VocabularySettings(kind="word"),
     )
-    first, second = (
-        folder / "vocabulary" / f"{language}.tsv" for language in languages
-    )
-    tables = first, second
+    tables = folder / "vocabulary/en.tsv", folder / "vocabulary/fr.tsv"
     for split, part in (("train", sources[:-held_out]), ("valid", sources[-held_out:])):
-        corpus = folder / f"{split}.en", folder / f"{split}.fr"
-        write_lines(corpus[0], (" ".join(words) for words in part))
-        write_lines(
-            corpus[1],
-            (" ".join(f"{w}{mark}" for w in reversed(words)) for words in part),
-        )
-        if split == "train":
-            for text, table in zip(corpus, tables, strict=True):
-                words = folder / "words.tsv"
-                count_words(text=text, output=words)
-                build_word_vocabulary(words, table)
+        text = folder / f"{split}.en", folder / f"{split}.fr"
+        targets = [[f"{word}{mark}" for word in reversed(words)] for words in part]
+        for file, lines, table in zip(text, (part, targets), tables, strict=True):
+            write_lines(file, map(" ".join, lines))
+            if split == "train":
+                count_words(text=file, output=folder / "words.tsv")
+                build_word_vocabulary(folder / "words.tsv", table)
         binarize(
-            text=corpus,
+            text=text,
             bpe_codes=(),
             vocabularies=tables,
             store=folder / f"dataset/{split}.arrow",

@@ -30,15 +30,14 @@ def write_results(task: TaskFolder) -> None:
     model = Path(task.model("small", "seed1"))
     train(tiny.job(Path(task.path), model))
     write_json(model.parents[1] / "settings.json", training_settings(tiny.settings()))
-    texts = {"raw": SENTENCES, "tok": SENTENCES}
-    for stage, sentences in texts.items():
+    for stage in ("raw", "tok"):
         for side in ("source", "target"):
-            write_lines(task.text(stage, "test", side), sentences)
+            write_lines(task.text(stage, "test", side), SENTENCES)
+    raw, tokenized = (Path(task.text(one, "test", "target")) for one in ("raw", "tok"))
     lines, text, scores = (
         model.with_name(f"test.beam5.{suffix}")
         for suffix in ("jsonl", "txt", "bleu.json")
     )
-    raw, tokenized = (Path(task.text(stage, "test", "target")) for stage in texts)
     decode_test_set(
         LineTranslator([model], DecodingSettings(minimum_length=3), "cpu"),
         source=Path(task.text("raw", "test", "source")),

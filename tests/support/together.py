@@ -73,12 +73,10 @@ def start(
         raise
     for process in processes:
         process.join()
-    results = []
-    for result, error in outcomes:
+    for _, error in outcomes:
         if error is not None:
             raise error
-        results.append(result)
-    return results
+    return [result for result, _ in outcomes]
 
 
 def _outcome(end: Connection) -> tuple[Any, BaseException | None]:

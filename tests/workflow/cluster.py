@@ -53,8 +53,8 @@ def run(slurm: Slurm, checkout: Checkout, command: str) -> Done:
 def submitted(slurm: Slurm, said: str, facts: str) -> list[list[str]]:
     """What Slurm knows of each job that a run submitted, in the words of squeue's --format."""
     numbers = re.findall(r"(?:SLURM|external) jobid '?(\d+)", said)
-    query = ["squeue", "-h", "--states=all", "-o", facts, "-j"]
-    return [slurm.ask(*query, number).split() for number in numbers]
+    query = f"squeue -h --states=all -o '{facts}' -j"
+    return [slurm.ask(f"{query} {number}").split() for number in numbers]
 
 
 @dataclass
@@ -80,9 +80,7 @@ class Run:
 
         def trains() -> bool:
             nonlocal job
-            running = self.slurm.ask(
-                "squeue", "-h", "-t", "R", "-o", "%i %k"
-            ).splitlines()
+            running = self.slurm.ask("squeue -h -t R -o '%i %k'").splitlines()
             jobs = [line.split()[0] for line in running if "rule_train_model" in line]
             job = jobs[0] if jobs else ""
             states = self.checkout.folder.glob(
@@ -146,9 +144,9 @@ def submit(slurm: Slurm, checkout: Checkout, command: str, **variables: str) -> 
 def lose_a_node(run: Run) -> tuple[str, str]:
     """Take a node from the running training for as long as its job ends; the job and the node."""
     slurm, job = run.slurm, run.until_it_trains()
-    node = slurm.ask("squeue", "-h", "-j", job, "-o", "%B")
+    node = slurm.ask(f"squeue -h -j {job} -o %B")
     with slurm.without_node(node):
-        run.until(lambda: slurm.ask("squeue", "-h", "-j", job, "-o", "%T") != "RUNNING")
+        run.until(lambda: slurm.ask(f"squeue -h -j {job} -o %T") != "RUNNING")
     return job, node
 
 

@@ -9,30 +9,21 @@ user of the same machine could submit jobs while the tests run.
 
 import getpass
 import os
+import shlex
 import shutil
 import socket
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
 
-CLIENTS = (
-    "srun",
-    "sbatch",
-    "scancel",
-    "squeue",
-    "scontrol",
-    "sinfo",
-    "sacct",
-    "sacctmgr",
-)
-DAEMONS = ("slurmctld", "slurmd", "slurmdbd", "mariadbd")
-NEEDED = (*CLIENTS, *DAEMONS, "mariadb-install-db", "mariadb-admin")
+CLIENTS = "srun sbatch scancel squeue scontrol sinfo sacct sacctmgr"
+DAEMONS = "slurmctld slurmd slurmdbd mariadbd mariadb-install-db mariadb-admin"
 NODES = ("node1", "node2")
 ACCOUNT = "lab"
 # Debian keeps daemons where the PATH of a plain user does not look.
@@ -44,20 +35,13 @@ STOP_SECONDS = 20
 # When daemons end whose tests were killed and could not end them, and how soon after a signal.
 LIFETIME = ("timeout", "--kill-after=10", "3600")
 
-PARTITIONS = {
-    "main": "Default=YES PriorityTier=1",
-    "graceful": "PriorityTier=1 GraceTime=10",
-    "urgent": "PriorityTier=2 PreemptMode=OFF",
-    "short": "PriorityTier=1 MaxTime=30",
-}
-"""Partitions and their options: jobs of `urgent` preempt the others', after their GraceTime."""
-
 # A job that was requeued waits for as long as a credential may be valid, by default two minutes. A
-# node that is set down stays so until it is resumed (ReturnToService).
+# node that is set down stays so until it is resumed (ReturnToService). Jobs of `urgent` preempt
+# those of the other partitions, after their GraceTime.
 CONFIGURATION = """\
 ClusterName=test
 SlurmctldHost={host}(127.0.0.1)
-SlurmctldPort={controller_port}
+SlurmctldPort={ports[0]}
 SlurmUser={user}
 SlurmdUser={user}
 AuthType=auth/none
@@ -81,21 +65,24 @@ JobAcctGatherFrequency=task=1
 JobAcctGatherParams=OverMemoryKill
 AccountingStorageType=accounting_storage/slurmdbd
 AccountingStorageHost=127.0.0.1
-AccountingStoragePort={accounting_port}
+AccountingStoragePort={ports[1]}
 AccountingStorageTRES=gres/gpu
 GresTypes=gpu
-{nodes}
+NodeName=node1 NodeHostname={host} NodeAddr=127.0.0.1 Port={ports[2]} CPUs={cpus} \
+RealMemory=64000 Gres=gpu:{gpus[0]} State=UNKNOWN
+NodeName=node2 NodeHostname={host} NodeAddr=127.0.0.1 Port={ports[3]} CPUs={cpus} \
+RealMemory=64000 Gres=gpu:{gpus[1]} State=UNKNOWN
 PreemptType=preempt/partition_prio
 PreemptMode=REQUEUE
-{partitions}
+PartitionName=main Nodes=ALL State=UP Default=YES PriorityTier=1
+PartitionName=graceful Nodes=ALL State=UP PriorityTier=1 GraceTime=10
+PartitionName=urgent Nodes=ALL State=UP PriorityTier=2 PreemptMode=OFF
+PartitionName=short Nodes=ALL State=UP PriorityTier=1 MaxTime=30
 """
-NODE = """\
-NodeName={name} NodeHostname={host} NodeAddr=127.0.0.1 Port={port} CPUs={cpus} \
-RealMemory=64000 Gres=gpu:{gpus} State=UNKNOWN"""
 ACCOUNTING = """\
 DbdHost=localhost
 DbdAddr=127.0.0.1
-DbdPort={accounting_port}
+DbdPort={ports[1]}
 CommunicationParameters=NoInAddrAny
 SlurmUser={user}
 AuthType=auth/none
@@ -113,12 +100,12 @@ class Daemon:
 
     folder: Path
     name: str
-    command: tuple[str, ...]
+    command: str
     process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
         """Start it, with what it says in a log of its name."""
-        program, *options = self.command
+        program, *options = self.command.split()
         # The client library of the database knows its socket by a variable alone.
         environment = os.environ | {
             "SLURM_CONF": str(self.folder / "slurm.conf"),
@@ -155,18 +142,20 @@ class Slurm:
     @property
     def environment(self) -> dict[str, str]:
         """The environment in which Slurm's commands reach this cluster and no other."""
+        others = ("SLURM_", "SBATCH_")
         inherited = {
-            k: v
-            for k, v in os.environ.items()
-            if not k.startswith(("SLURM_", "SBATCH_"))
+            name: text
+            for name, text in os.environ.items()
+            if not name.startswith(others)
         }
         path = os.pathsep.join([str(self.folder / "bin"), inherited.get("PATH", "")])
         return inherited | {"PATH": path}
 
-    def ask(self, *command: str) -> str:
+    def ask(self, command: str) -> str:
         """What one of Slurm's commands prints; empty where it fails."""
+        words = shlex.split(command)
         done = subprocess.run(
-            command, env=self.environment, capture_output=True, text=True, check=False
+            words, env=self.environment, capture_output=True, text=True, check=False
         )
         return done.stdout.strip()
 
@@ -178,45 +167,27 @@ class Slurm:
     @contextmanager
     def without_node(self, node: str) -> Iterator[None]:
         """Have Slurm take a node for failed, as where it does not answer; its jobs are lost."""
-        self.ask("scontrol", "update", f"nodename={node}", "state=down", "reason=test")
+        self.ask(f"scontrol update nodename={node} state=down reason=test")
         try:
             yield
         finally:
-            self.ask("scontrol", "update", f"nodename={node}", "state=resume")
-
-    @contextmanager
-    def without(self, daemon: str) -> Iterator[None]:
-        """Stop a daemon, such as slurmctld or slurmdbd, and start it again on leaving."""
-        self.daemons[daemon].stop()
-        try:
-            yield
-        finally:
-            self.daemons[daemon].start()
-            self.wait_for_answers()
+            self.ask(f"scontrol update nodename={node} state=resume")
 
     def wait_for_answers(self) -> None:
         """Wait until the nodes, the controller and the accounting are there; TimeoutError."""
         ready = {"idle", "mixed", "allocated", "completing"}
 
         def answers() -> bool:
-            lines = self.ask("sinfo", "-h", "-N", "-o", "%N %T").splitlines()
+            lines = self.ask("sinfo -h -N -o '%N %T'").splitlines()
             states = dict(line.split() for line in lines)
-            accounting = self.ask("sacctmgr", "-n", "-P", "show", "user", "format=user")
-            return (
-                len(states) == len(NODES)
-                and ready.issuperset(states.values())
-                and accounting != ""
-            )
+            are_there = len(states) == len(NODES) and ready.issuperset(states.values())
+            return are_there and self.ask("sacctmgr -n -P show user format=user") != ""
 
         _wait(self, answers)
 
 
 @contextmanager
-def running_slurm(
-    cpus: int,
-    gpus: tuple[int, int] = (2, 2),
-    partitions: Mapping[str, str] = PARTITIONS,
-) -> Iterator[Slurm]:
+def running_slurm(cpus: int, gpus: tuple[int, int] = (2, 2)) -> Iterator[Slurm]:
     """Starts a cluster of two nodes and ends it, with its jobs, on leaving.
 
     Where a program of Slurm's or of its accounting is missing, the test is skipped.
@@ -224,23 +195,20 @@ def running_slurm(
     Args:
         cpus: CPUs that each node claims to have, whatever the machine has.
         gpus: GPUs that each of the nodes claims to have; each is a link to /dev/null.
-        partitions: names and options of the partitions, each on all nodes.
 
     Raises:
         TimeoutError: the cluster was not ready in time; the message holds the logs' ends.
     """
-    missing = [name for name in NEEDED if shutil.which(name, path=SEARCH_PATH) is None]
-    if missing:
-        pytest.skip(
-            f"Slurm with accounting is not installed here: no {', '.join(missing)}"
-        )
+    for name in f"{CLIENTS} {DAEMONS}".split():
+        if shutil.which(name, path=SEARCH_PATH) is None:
+            pytest.skip(f"Slurm with accounting is not installed here: no {name}")
     with ExitStack() as leaving:
         # Near the root, as sockets' paths are short.
         folder = Path(
             leaving.enter_context(tempfile.TemporaryDirectory(prefix="slurm-"))
         )
         slurm = Slurm(folder)
-        _configure(folder, cpus, gpus, partitions)
+        _configure(folder, cpus, gpus)
         for name, command in _commands(folder).items():
             slurm.daemons[name] = Daemon(folder, name, command)
             leaving.callback(slurm.daemons[name].stop)
@@ -252,25 +220,19 @@ def running_slurm(
         yield slurm
 
 
-def _commands(folder: Path) -> dict[str, tuple[str, ...]]:
+def _commands(folder: Path) -> dict[str, str]:
     """The daemons' commands, in the order in which they need each other."""
     database = (
-        "mariadbd",
-        "--no-defaults",
-        f"--user={getpass.getuser()}",
-        f"--datadir={folder}/database",
-        f"--tmpdir={folder}",
-        f"--socket={folder}/database.socket",
-        f"--pid-file={folder}/mariadbd.pid",
-        "--skip-networking",
-        "--innodb-flush-log-at-trx-commit=0",
+        f"mariadbd --no-defaults --user={getpass.getuser()} --datadir={folder}/database"
+        f" --tmpdir={folder} --socket={folder}/database.socket"
+        f" --pid-file={folder}/mariadbd.pid --skip-networking"
+        " --innodb-flush-log-at-trx-commit=0"
     )
-    nodes = {node: ("slurmd", "-D", "-N", node) for node in NODES}
     return {
         "mariadbd": database,
-        "slurmdbd": ("slurmdbd", "-D"),
-        "slurmctld": ("slurmctld", "-D"),
-        **nodes,
+        "slurmdbd": "slurmdbd -D",
+        "slurmctld": "slurmctld -D",
+        **{node: f"slurmd -D -N {node}" for node in NODES},
     }
 
 
@@ -278,13 +240,12 @@ def _start_accounting(slurm: Slurm) -> None:
     """Start the database and slurmdbd, which know the cluster, an account and its user then."""
     folder, user = slurm.folder, getpass.getuser()
     with (folder / "mariadb-install-db.log").open("wb") as log:
-        options = [f"--datadir={folder}/database", f"--user={user}", "--skip-test-db"]
         # Its default would have a plain user asked for a password.
-        options += [
-            "--auth-root-authentication-method=socket",
-            f"--auth-root-socket-user={user}",
-        ]
-        install = [_found("mariadb-install-db"), "--no-defaults", *options]
+        options = (
+            f"--no-defaults --datadir={folder}/database --user={user} --skip-test-db"
+            f" --auth-root-authentication-method=socket --auth-root-socket-user={user}"
+        )
+        install = [_found("mariadb-install-db"), *options.split()]
         subprocess.run(install, stdout=log, stderr=log, check=True)
     slurm.daemons["mariadbd"].start()
     ping = ["--no-defaults", f"--socket={folder}/database.socket", "--silent", "ping"]
@@ -293,60 +254,38 @@ def _start_accounting(slurm: Slurm) -> None:
 
     def knows_the_user() -> bool:
         # All again each time: one that had no answer may have been heard.
-        for entity in (
-            "cluster test",
-            f"account {ACCOUNT} cluster=test",
-            f"user {user} account={ACCOUNT}",
-        ):
-            slurm.ask("sacctmgr", "--immediate", "add", *entity.split())
-        known = slurm.ask(
-            "sacctmgr", "-n", "-P", "show", "associations", "format=account,user"
-        )
+        account = f"account {ACCOUNT} cluster=test"
+        for one in ("cluster test", account, f"user {user} account={ACCOUNT}"):
+            slurm.ask(f"sacctmgr --immediate add {one}")
+        known = slurm.ask("sacctmgr -n -P show associations format=account,user")
         return f"{ACCOUNT}|{user}" in known.splitlines()
 
     _wait(slurm, knows_the_user)
 
 
-def _configure(
-    folder: Path, cpus: int, gpus: tuple[int, int], partitions: Mapping[str, str]
-) -> None:
+def _configure(folder: Path, cpus: int, gpus: tuple[int, int]) -> None:
     for name in ("state", "dev", "bin"):
         (folder / name).mkdir()
-    devices = [folder / "dev" / f"nvidia{index}" for index in range(max(gpus))]
-    for device in devices:
-        device.symlink_to("/dev/null")
-    controller_port, accounting_port, *ports = _free_ports(2 + len(NODES))
-    host = socket.gethostname().partition(".")[0]
-    nodes = [
-        NODE.format(name=name, port=port, gpus=count, host=host, cpus=cpus)
-        for name, port, count in zip(NODES, ports, gpus, strict=True)
-    ]
-    common = {
+    values = {
         "user": getpass.getuser(),
         "folder": folder,
-        "accounting_port": accounting_port,
+        "host": socket.gethostname().partition(".")[0],
+        "ports": _free_ports(2 + len(NODES)),
+        "cpus": cpus,
+        "gpus": gpus,
     }
-    (folder / "slurm.conf").write_text(
-        CONFIGURATION.format(
-            **common,
-            host=host,
-            controller_port=controller_port,
-            nodes="\n".join(nodes),
-            partitions="\n".join(
-                f"PartitionName={name} Nodes=ALL State=UP {options}"
-                for name, options in partitions.items()
-            ),
-        )
-    )
-    (folder / "slurmdbd.conf").write_text(ACCOUNTING.format(**common))
+    (folder / "slurm.conf").write_text(CONFIGURATION.format(**values))
+    (folder / "slurmdbd.conf").write_text(ACCOUNTING.format(**values))
     (folder / "slurmdbd.conf").chmod(0o600)  # else slurmdbd refuses it
-    lines = [
-        f"NodeName={node} Name=gpu File={device}\n"
-        for node, count in zip(NODES, gpus, strict=True)
-        for device in devices[:count]
-    ]
-    (folder / "gres.conf").write_text("".join(lines))
-    for name in CLIENTS:
+    devices = []
+    for node, count in zip(NODES, gpus, strict=True):
+        for number in range(count):
+            device = folder / f"dev/nvidia{number}"
+            if not device.is_symlink():
+                device.symlink_to("/dev/null")
+            devices.append(f"NodeName={node} Name=gpu File={device}\n")
+    (folder / "gres.conf").write_text("".join(devices))
+    for name in CLIENTS.split():
         _wrap(folder, name)
 
 
@@ -375,8 +314,8 @@ def _free_ports(count: int) -> list[int]:
 
 
 def _end_jobs(slurm: Slurm) -> None:
-    slurm.ask("scancel", "--user", getpass.getuser())
-    _becomes(lambda: slurm.ask("squeue", "-h") == "", STOP_SECONDS)
+    slurm.ask(f"scancel --user {getpass.getuser()}")
+    _becomes(lambda: slurm.ask("squeue -h") == "", STOP_SECONDS)
 
 
 def _succeeds(*command: str) -> bool:

@@ -1,47 +1,44 @@
 """The LSTM paper's tables and figures from trained models, at a scale made for a test."""
 
+import json
+
 import pandas as pd
 import pytest
 
+from convs2s.config.load import load
+from convs2s.paper.cells import cells
 from tests.support.checkout import Checkout
 from tests.support.own_pair import TINY
 
 PAPER = "results/scales/demo/paper"
-RUNS = "results/scales/demo/demo_en_fr_word/models"
 EXHIBITS = ("table1", "table2", "figure2", "figure3", "text")
-TABLES = [f"{PAPER}/lstm_{name}.md" for name in EXHIBITS]
 LISTED = "demo_wmt16_en_ro"
-LSTM = {"architecture": {"cells": 16, "embedding": 16}, "training": TINY["training"]}
-
-
-def scores() -> list[str]:
-    """What the tables' cells rest on, figure 2's aside."""
-    singles = [f"{model}/seed1" for model in ("demo_lstm", "demo_lstm_forward")]
-    five = "demo_lstm/ensemble3"
-    decoded = {"lstm_beam1": [five], "lstm_beam2": [five]}
-    decoded["lstm_beam12"] = [*singles, "demo_lstm/ensemble2", five]
-    files = [
-        f"{run}/test.{name}.bleu.json" for name, runs in decoded.items() for run in runs
-    ]
-    files += [f"{run}/test.rescored.bleu.json" for run in (*singles, five)]
-    files += [f"{run}/test.perplexity.json" for run in singles]
-    return [f"{RUNS}/{file}" for file in files]
+OPTIONS = f"""
+scale: demo
+device: cpu
+cores: 1
+overrides:
+  models:
+    {LISTED}: {json.dumps(TINY)}
+    demo_lstm:
+      architecture: {{cells: 16, embedding: 16}}
+      training: {json.dumps(TINY["training"])}
+  decodings: {{list20: {{beam: 4}}}}
+"""
 
 
 @pytest.mark.slow
 def test_every_exhibit_of_the_lstm_is_made(checkout: Checkout) -> None:
-    overrides = {
-        "models": {LISTED: TINY, "demo_lstm": LSTM},
-        "decodings": {"list20": {"beam": 4}},
-    }
-    checkout.configure(
-        {"scale": "demo", "device": "cpu", "cores": 1, "overrides": overrides}
-    )
+    checkout.write("config.local.yaml", OPTIONS)
+    settings = load(checkout.folder, {"scale": "demo"})
+    shown = [cell for name in EXHIBITS for cell in cells(settings, f"lstm_{name}")]
+    scores = {path for cell in shown for path in cell.paths}
     figures = [f"{PAPER}/lstm_figure{number}.svg" for number in (2, 3)]
-    checkout.snakemake("--", *figures, *scores()).succeeded()
-    checkout.snakemake("--", *TABLES).succeeded()
-    for path in TABLES:
-        table = (checkout / path).read_text("utf-8")
+    checkout.snakemake("--", *figures, *scores).succeeded()
+    tables = [f"{PAPER}/lstm_{name}.md" for name in EXHIBITS]
+    checkout.snakemake("--", *tables).succeeded()
+    for path in tables:
+        table = checkout.read(path)
         assert "STAND-IN DATA" in table
         assert "not run" not in table
         rows = pd.read_csv(checkout / path.replace(".md", ".csv"), dtype=str)

@@ -7,40 +7,26 @@ from pathlib import Path
 
 import pytest
 import yaml
-from snakemake.utils import available_cpu_count
 
 from tests.support.checkout import Checkout
-
-TARGET = "results/demo_en_fr/corpus/raw/valid.source.zst"
-JOB = "extract_corpus"
+from tests.support.refusals import rows
 
 
-@pytest.mark.parametrize(
-    ("option", "profile"), [("--profile", "slurm"), ("--workflow-profile", "generic")]
-)
-def test_every_cluster_profile_plans_by_either_option(
-    planned_checkout: Checkout, option: str, profile: str
+def test_a_small_target_plans_with_the_options_of_the_pages(
+    root: Path, checkout: Checkout
 ) -> None:
-    command = f"snakemake -n {TARGET} {option} profiles/{profile}"
-    done = planned_checkout.typed(command).succeeded()
-    assert done.planned == {JOB: 1, "write_demo_corpus": 1}
-    assert "mem_mb=2000" in done.said
-
-
-def test_every_command_of_the_pages_plans(root: Path, checkout: Checkout) -> None:
     pages = [root / name for name in ("README.md", "docs/cluster.md", "docs/cloud.md")]
     text = "\n".join(page.read_text("utf-8") for page in pages)
-    commands = re.findall(
-        r"^ {4,}(snakemake .*--profile.*?)(?: +#.*)?$", text, re.MULTILINE
-    )
-    assert len(commands) >= 5
-    # Those are planned by test_every_cluster_profile_plans_by_either_option.
-    planned = re.compile(r"snakemake TARGET --profile \S+")
+    typed = r"^ {4,}snakemake \S+ (.*--profile.*?)(?: +#.*)?$"
+    options = {*re.findall(typed, text, re.MULTILINE)}
+    assert len(options) >= 4
     checkout.write("home/snakemake/site/profile.yaml", "executor: slurm\n")
     environment = {**os.environ, "XDG_CONFIG_HOME": str(checkout / "home")}
-    for command in (one for one in commands if not planned.fullmatch(one)):
-        command = f"{command.replace('TARGET', TARGET)} --quiet --dry-run"
-        checkout.typed(command, environment).succeeded()
+    target = "results/demo_en_fr/corpus/raw/valid.source.zst"
+    for stated in {*options, "--workflow-profile profiles/generic"}:
+        command = f"snakemake {target} --dry-run {stated}"
+        done = checkout.typed(command, environment).succeeded()
+        assert done.planned == {"extract_corpus": 1, "write_demo_corpus": 1}, stated
 
 
 def test_what_a_profile_explains_the_others_state_as_well(root: Path) -> None:
@@ -59,30 +45,17 @@ def test_what_a_profile_explains_the_others_state_as_well(root: Path) -> None:
         assert key.startswith("slurm-") or theirs[key] == ours[key]
 
 
-@pytest.mark.parametrize(
-    ("options", "cores"), [("", available_cpu_count()), ("--cores 1", 1)]
-)
-def test_a_run_on_this_machine_has_all_cores_or_those_asked_for(
-    checkout: Checkout, options: str, cores: int
-) -> None:
-    command = f"snakemake {TARGET} {options} --until write_demo_corpus"
-    done = checkout.typed(command).succeeded()
-    assert re.search(rf"^Provided cores: {cores}\b", done.said, re.MULTILINE), done.said
+ANSWERS = """
+echo COMPLETED => success
+echo RUNNING => running
+echo CANCELLED by 7 => failed
+echo REQUEUE_HOLD => running
+echo 'slurm_load_jobs error: Invalid job id' >&2; exit 1 => failed
+echo 'slurm_load_jobs error: Unable to contact' >&2; exit 1 => running
+"""
 
 
-@pytest.mark.parametrize(
-    ("answer", "state"),
-    [
-        ("echo COMPLETED", "success"),
-        ("echo RUNNING", "running"),
-        ("echo OUT_OF_MEMORY", "failed"),
-        ("echo CANCELLED by 7", "failed"),
-        ("echo SIGNALING", "running"),
-        ("echo REQUEUE_HOLD", "running"),
-        ("echo 'slurm_load_jobs error: Invalid job id' >&2; exit 1", "failed"),
-        ("echo 'slurm_load_jobs error: Unable to contact' >&2; exit 1", "running"),
-    ],
-)
+@pytest.mark.parametrize(("answer", "state"), rows(ANSWERS))
 def test_states_are_the_schedulers_and_without_an_answer_no_job_ends(
     root: Path, tmp_path: Path, answer: str, state: str
 ) -> None:

@@ -1,6 +1,5 @@
 """What happens to jobs on a cluster: a training still ends with the undisturbed one's model."""
 
-import time
 from pathlib import Path
 
 import pytest
@@ -45,7 +44,7 @@ def undisturbed(
     checkout = cluster.training(root, folder, SECONDS_OF_WORK, nodes=nodes)
     with running(slurm, checkout, COMMAND) as run:
         run.ends()
-    assert "resuming" not in (checkout / LOG).read_text()
+    assert "resuming" not in checkout.read(LOG)
     return sha256(checkout / MODEL)
 
 
@@ -58,14 +57,14 @@ def checkout(root: Path, tmp_path: Path, nodes: int) -> Checkout:
 def check(checkout: Checkout, undisturbed: str) -> None:
     """The model is the undisturbed one's; the log says why the training stopped and went on."""
     assert sha256(checkout / MODEL) == undisturbed
-    log = (checkout / LOG).read_text()
+    log = checkout.read(LOG)
     assert "resuming in epoch " in log
     assert any(reason in log for reason in REASONS)
 
 
 def restarts(slurm: Slurm, job: str) -> int:
     """How often Slurm has started the job again."""
-    words = slurm.ask("scontrol", "--oneliner", "show", "job", job).split()
+    words = slurm.ask(f"scontrol --oneliner show job {job}").split()
     return int(dict(word.partition("=")[::2] for word in words)["Restarts"])
 
 
@@ -88,7 +87,7 @@ def test_a_job_that_makes_way_goes_on_under_its_number(
 ) -> None:
     with running(slurm, checkout, f"{COMMAND} {options}") as run:
         job = run.until_it_trains()
-        slurm.ask(*event.replace("JOB", job).split())
+        slurm.ask(event.replace("JOB", job))
         said = run.ends()
     # Snakemake heard nothing of it.
     assert submitted(slurm, said, "%i %T") == [[job, "COMPLETED"]]
@@ -100,7 +99,7 @@ def test_a_cancelled_job_is_submitted_again(
     slurm: Slurm, checkout: Checkout, undisturbed: str
 ) -> None:
     with running(slurm, checkout, COMMAND) as run:
-        slurm.ask("scancel", run.until_it_trains())
+        slurm.ask(f"scancel {run.until_it_trains()}")
         said = run.ends()
     assert "SLURM status is: 'CANCELLED'" in said
     assert submitted(slurm, said, "%T") == [["CANCELLED"], ["COMPLETED"]]
@@ -127,9 +126,9 @@ def test_a_node_that_goes_down_loses_no_training_and_no_later_job(
     assert trained == job
     assert translated[0] == "COMPLETED"
     assert "exclude" not in said
-    assert slurm.ask("scontrol", "show", "job", job).count("ExcNodeList=(null)") == 1
+    assert slurm.ask(f"scontrol show job {job}").count("ExcNodeList=(null)") == 1
     assert restarts(slurm, job) == 1
-    assert (checkout / TRANSLATIONS).read_text().count("\n") == 2
+    assert checkout.read(TRANSLATIONS).count("\n") == 2
     check(checkout, undisturbed)
 
 
@@ -146,8 +145,8 @@ def test_the_alternative_to_squeue_survives_a_node_too(
     assert f"SLURM-job '{job}' failed due to a node failure" in said
     (_, _), (again, state) = submitted(slurm, said, "%i %T")
     assert state == "COMPLETED"
-    assert f"ExcNodeList={node}" in slurm.ask("scontrol", "show", "job", again)
-    assert "resuming in epoch " in (checkout / LOG).read_text()
+    assert f"ExcNodeList={node}" in slurm.ask(f"scontrol show job {again}")
+    assert "resuming in epoch " in checkout.read(LOG)
 
 
 def test_a_job_without_enough_memory_gets_more(
@@ -169,31 +168,18 @@ def test_a_rerun_waits_for_the_jobs_of_a_snakemake_that_was_killed(
         job = run.until_it_trains()
         run.process.kill()
         run.process.wait()
-    slurm.ask("scontrol", "requeuehold", job)
+    slurm.ask(f"scontrol requeuehold {job}")
     rule = "rule_train_model_wildcards_"
     with running(slurm, checkout, COMMAND) as again:
         waits, runs = (f"{job} ({state}, {rule}" for state in ("PENDING", "RUNNING"))
         again.until(lambda: waits in again.said.read_text())
-        slurm.ask("scontrol", "release", job)
+        slurm.ask(f"scontrol release {job}")
         again.until(lambda: runs in again.said.read_text())
         # Nothing was submitted beside it.
         assert len(submitted(slurm, again.said.read_text(), "%i")) == 1
         said = again.ends()
     assert "all have ended: the same command starts again" in said
     check(checkout, undisturbed)
-
-
-def test_a_controller_that_is_away_loses_nothing(
-    slurm: Slurm, checkout: Checkout, undisturbed: str
-) -> None:
-    with running(slurm, checkout, f"{COMMAND} --retries 0") as run:
-        job = run.until_it_trains()
-        with slurm.without("slurmctld"):
-            time.sleep(75)
-        said = run.ends()
-    assert submitted(slurm, said, "%i %T") == [[job, "COMPLETED"]]
-    assert sha256(checkout / MODEL) == undisturbed
-    assert "resuming" not in (checkout / LOG).read_text()
 
 
 def test_a_time_limit_is_met_as_often_as_it_takes(
@@ -215,18 +201,5 @@ def test_a_time_limit_is_met_as_often_as_it_takes(
     assert (state, memory) == ("COMPLETED", "16000M")
     assert restarts(slurm, job) > 1
     stopped = "the time limit of 1 minutes is near; saved in epoch "
-    assert f"training is not finished: {stopped}" in (limited / LOG).read_text()
+    assert f"training is not finished: {stopped}" in limited.read(LOG)
     check(limited, sha256(free / MODEL))
-
-
-def test_a_training_that_diverges_is_trained_once(
-    slurm: Slurm, root: Path, tmp_path: Path
-) -> None:
-    recipe = {"learning_rate": 1e30, "clip": 1e30}
-    checkout = cluster.training(root, tmp_path, recipe)
-    done = checkout.shell(COMMAND, slurm.environment)
-    assert done.code == 1
-    assert submitted(slurm, done.said, "%T") == 3 * [["FAILED"]]
-    log = (checkout / LOG).read_text()
-    assert log.count("error: training diverged in epoch 1") == 1
-    assert log.count("error: the last try of this run would only be repeated (") == 2

@@ -64,12 +64,10 @@ def test_a_job_that_fails_runs_again_with_more_memory(
     slurm: Slurm, one_rule: Checkout, option: str, profile: str
 ) -> None:
     done = run(slurm, one_rule, f"snakemake attempts/one {option} profiles/{profile}")
-    device, job, memory = (one_rule / "attempts/one").read_text().split()
+    device, job, memory = one_rule.read("attempts/one").split()
     assert (device, memory) == ("0", "800"), done.said
-    facts = slurm.ask(
-        "squeue", "-h", "--states=all", "-j", job, "-o", "%T %m %l %C"
-    ).split()
-    assert facts == ["COMPLETED", "800M", "20:00", str(THREADS)]
+    facts = slurm.ask(f"squeue -h --states=all -j {job} -o '%T %m %l %C'")
+    assert facts == f"COMPLETED 800M 20:00 {THREADS}"
 
 
 # What a site has for all who compute there; it knows no `set-resources` of this workflow.
@@ -129,8 +127,7 @@ def test_translations_and_their_scores_are_one_submission_on_one_gpu(
     said = submit(slurm, checkout, command)
     ((job, state),) = submitted(slurm, said, "%i %T")
     assert state == "COMPLETED"
-    query = ["sacct", "-X", "-n", "-P", "-j", job, "-o", "ReqTRES"]
-    assert "gres/gpu=1," in slurm.ask(*query)
+    assert "gres/gpu=1," in slurm.ask(f"sacct -X -n -P -j {job} -o ReqTRES")
     logs = [checkout / f"{LOGS}/test.{name}.decode.log" for name in names]
     spans = sorted(translated(log.read_text()) for log in logs)
     assert all(end <= start for (_, end), (start, _) in pairwise(spans))

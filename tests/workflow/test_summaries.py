@@ -3,50 +3,59 @@
 import json
 import re
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from convs2s.config.settings import Settings
 from convs2s.files.text import read_lines
 from convs2s.scoring.rouge_stem import read_exceptions
 from mirror.sentences import PAPER_PAIRS, TEST_PAIRS
 from tests.support.checkout import Checkout, check_out
-from tests.support.mirror import DEVICE, QUICK, RESULTS, add_mirror
+from tests.support.mirror import RESULTS, add_mirror
+
+pytestmark = pytest.mark.slow
 
 TASK = f"{RESULTS}/gigaword"
 RUN = f"{TASK}/models/demo/seed1"
 TITLES = f"{RESULTS}/arxiv_titles/corpus"
-TABLES = 2  # of papers
-MOST_WORDS = 5
 EXCEPTIONS = "data/exceptions of English.tsv"
+
+# Thousands of pairs are seen once, in seconds. Outputs are so short that the minimum is what
+# decides, where there is one.
+PAPERS = "https://raw.githubusercontent.com/staeiou/arxiv_archive/f043eb1d71da6ed2fb9eac63ab8707359ff606ea/processed_data/20200101/per_category"
+OPTIONS = f"""
+scale: mirror
+device: cpu
+cores: 1
+rouge_exceptions: {EXCEPTIONS}
+overrides:
+  models:
+    demo:
+      architecture:
+        embedding: 16
+        output_embedding: 16
+        encoder: [{{layers: 1, width: 16, kernel: 3}}]
+        decoder: [{{layers: 1, width: 16, kernel: 3}}]
+      training: {{batch: {{sentences: 256, tokens: null}}, maximum_epochs: 1}}
+  tasks:
+    gigaword:
+      headline: {{seeds: [1]}}
+      vocabulary: {{source_size: 150, target_size: 120}}
+    arxiv_titles:
+      titles: {{files: [{PAPERS}/cs.NI.tsv.xz, {PAPERS}/cs.CR.tsv.xz], one_in: 5}}
+  decodings:
+    beam5: {{maximum_length: {{factor: 0.0, offset: 5}}}}
+    beam5_minimum14: {{maximum_length: {{factor: 0.0, offset: 14}}}}
+"""
 
 
 @pytest.fixture(scope="module")
 def scored(
-    root: Path,
-    mirror: Path,
-    settings: Settings,
-    tmp_path_factory: pytest.TempPathFactory,
+    root: Path, mirror: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> Checkout:
     """A checkout in which one command has made the headline of gigaword, and titles."""
     checkout = add_mirror(mirror, check_out(root, tmp_path_factory.mktemp("summaries")))
-    papers = settings.tasks["arxiv_titles"].titles
-    assert papers
-    titles = {"files": list(papers.files[:TABLES]), "one_in": 5}
-    few = {"source_size": 150, "target_size": 120}
-    gigaword = {"headline": {"seeds": [1]}, "vocabulary": few}
-    # So short that the minimum is what decides, where there is one.
-    short = {"maximum_length": {"factor": 0.0, "offset": MOST_WORDS}}
-    exactly = {"maximum_length": {"factor": 0.0, "offset": 14}}
-    overrides = {
-        "models": {"demo": QUICK},
-        "tasks": {"gigaword": gigaword, "arxiv_titles": {"titles": titles}},
-        "decodings": {"beam5": short, "beam5_minimum14": exactly},
-    }
+    checkout.write("config.local.yaml", OPTIONS)
     checkout.write(EXCEPTIONS, "mice\tmouse\n")
-    exceptions = {"rouge_exceptions": EXCEPTIONS}
-    checkout.configure({**DEVICE, **exceptions, "overrides": overrides})
     done = checkout.snakemake(
         f"{TASK}/rouge.txt",
         f"{RUN}/gigaword.beam5.jsonl",
@@ -56,18 +65,13 @@ def scored(
     ).succeeded()
     assert "align_words" not in done.planned
     assert done.planned["extract_reference"] == 3 + 1
-    assert done.planned["download_file"] == TABLES + 1
+    assert done.planned["download_file"] == 2 + 1
     assert done.planned["write_title_corpus"] == 1
     return checkout
 
 
-def outputs(checkout: Checkout, decoding: str) -> list[Any]:
-    rows = read_lines(checkout / f"{RUN}/gigaword.{decoding}.jsonl")
-    return [json.loads(row) for row in rows]
-
-
 def test_the_headline_stands_beside_the_lead_baseline(scored: Checkout) -> None:
-    text = (scored / f"{TASK}/rouge.txt").read_text("utf-8")
+    text = scored.read(f"{TASK}/rouge.txt")
     assert text.startswith("STAND-IN DATA: a miniature mirror")
     assert f"gigaword: {TEST_PAIRS['gigaword_test']} lines" in text
     assert f"duc2004: {TEST_PAIRS['duc2004']} lines" in text
@@ -76,16 +80,16 @@ def test_the_headline_stands_beside_the_lead_baseline(scored: Checkout) -> None:
 
 
 def test_outputs_have_the_minimum_length_where_one_is_asked(scored: Checkout) -> None:
-    free, minimum = (outputs(scored, name) for name in ("beam5", "beam5_minimum14"))
+    free, minimum = (
+        [*map(json.loads, read_lines(scored / f"{RUN}/gigaword.{decoding}.jsonl"))]
+        for decoding in ("beam5", "beam5_minimum14")
+    )
     assert len(free) == len(minimum) == TEST_PAIRS["gigaword_test"]
-    assert max(len(one["text"].split()) for one in free) <= MOST_WORDS
+    assert max(len(one["text"].split()) for one in free) <= 5
     assert {len(one["text"].split()) for one in minimum} == {14}
-    copied = [(one, word) for one in minimum for word in one["replacements"]]
+    copied = [word for one in minimum for word in one["replacements"]]
     assert copied
-    for output, one in copied:
-        assert one["by"] == "copied"
-        assert one["word"] == one["source_word"]
-        assert one["word"] in output["source"].split()
+    assert all(word["by"] == "copied" for word in copied)
 
 
 def test_words_and_all_references_are_taken_as_they_come(scored: Checkout) -> None:
@@ -95,26 +99,11 @@ def test_words_and_all_references_are_taken_as_they_come(scored: Checkout) -> No
     )
     assert raw == clean
     assert any("##" in line for line in clean)
-    for number in range(1, 4):
-        given = scored / f"data/duc2004/references/task1_ref{number}.txt"
-        made = scored / f"{TASK}/corpus/raw/duc2004.reference{number}.target.zst"
-        assert list(read_lines(made)) == list(read_lines(given))
-    report = (scored / f"{RUN}/duc2004.beam5_minimum14.rouge.json").read_text("utf-8")
+    given = scored / "data/duc2004/references/task1_ref3.txt"
+    made = scored / f"{TASK}/corpus/raw/duc2004.reference3.target.zst"
+    assert list(read_lines(made)) == list(read_lines(given))
+    report = scored.read(f"{RUN}/duc2004.beam5_minimum14.rouge.json")
     assert json.loads(report)["references"] == 4
-
-
-def test_a_short_reference_is_named_and_prepared_text_not_asked_for_again(
-    scored: Checkout, tmp_path: Path
-) -> None:
-    checkout = scored.copy(tmp_path)
-    checkout.write("data/duc2004/references/task1_ref2.txt", "only one\n")
-    made = f"{TASK}/corpus/raw/duc2004.reference2.target.zst"
-    (error,) = checkout.snakemake(made).errors
-    first = f"references/task1_ref0.txt has {TEST_PAIRS['duc2004']} lines"
-    assert re.search(rf"{first} but \S+/task1_ref2.txt has 1", error)
-    (checkout / "data/gigaword/train.article.txt").unlink()
-    done = checkout.snakemake("-n", f"{RUN}/gigaword.greedy.jsonl").succeeded()
-    assert done.planned == {"decode_test_set": 1}
 
 
 def test_titles_are_made_from_papers(scored: Checkout) -> None:
@@ -123,7 +112,7 @@ def test_titles_are_made_from_papers(scored: Checkout) -> None:
     assert min(parts.values()) > 0
     titles = list(read_lines(scored / f"{TITLES}/raw/arxiv.target.zst"))
     assert len(titles) == parts["test"]
-    report = json.loads((scored / f"{TITLES}/clean/train.json").read_text("utf-8"))
+    report = scored.json(f"{TITLES}/clean/train.json")
     assert report["read"] == parts["train"]
     reference = list(read_lines(scored / f"{TITLES}/raw/scitldr.reference3.target.zst"))
     assert len(reference) == PAPER_PAIRS["scitldr"]
