@@ -55,7 +55,7 @@ rule decode:
     resources: mem_mb=<TBD>, runtime=6
 rule time:
     threads: 999999
-    resources: nodes=2
+    resources: nodes=2, mem_mb=1000000
 [Sat Nov 28 17:08:31 2026]
 Job 4: Making c1.txt
 rule settings:
@@ -218,7 +218,10 @@ def test_who_runs_the_jobs(
 ) -> None:
     for place, text in (
         ("profiles/default/profile.yaml", "rerun-incomplete: true"),
-        ("profiles/slurm/profile.yaml", "executor: slurm\ncores: 4"),
+        (
+            "profiles/slurm/profile.yaml",
+            "executor: slurm\ncores: 4\nresources: translations=2",
+        ),
         ("profiles/old/config.yaml", "executor: lsf"),
         ("profiles/old/config.v8+.yaml", "executor: slurm\nslurm-partition-config: p"),
         ("home/snakemake/site/config.yaml", "executor: cluster-generic"),
@@ -228,6 +231,7 @@ def test_who_runs_the_jobs(
     found = submission_of(words.split(), here)
     assert found.executor == executor
     assert found.limits_cores == ("profiles/slurm" in words)
+    assert found.translations == (2 if "profiles/slurm" in words else None)
     assert found.chooses_partition == ("old" in words)
     monkeypatch.setenv("SNAKEMAKE_PROFILE", "site")
     assert submission_of([], here).executor == "cluster-generic"

@@ -277,6 +277,7 @@ IN_PARTS = """
 <p>The <b>man</b> => L'homme|Le|homme =>
 <p><b>Red</b>: 5 => 5 rouge|Rouge =>
 <p>A <b>B</b> => b|un|x => 1 paragraph or cell was
+<p>See <code>x</code> => Vois y|Vois => 1 paragraph or cell was
 <td>A <img> C<td>A <b>B</b> => a|c|b|a|x => 2 paragraphs or
 """
 

@@ -121,6 +121,7 @@ store => => f: not a token store
 store => ARROW1\0\0 => f: not a token store
 lines => \udcff\udcfeT\0h\0e\0\n\0 => f:1: not UTF-8 ... UTF-16 ... .gz
 """
+LISTS = "[" * 40 + "]" * 40
 LONG = [
     ["history", DEEP, "f:1: not an epoch of a training's history"],
     ["history", EPOCH % (1 << 63), "f:1: not an epoch"],
@@ -133,6 +134,7 @@ LONG = [
     ["json", "9" * 5000, "f: not JSON"],
     ["yaml", "a0: &a0 [1]\n" + "\n".join(ALIASES), "f:6: more than 200000"],
     ["yaml", "[" * 500 + "]" * 500, "f:1: more than 60 nested lists"],
+    ["yaml", f"a: &a {LISTS}\nb: {LISTS.replace('[]', '[*a]')}", "f:1: more than 60"],
     ["segments", "<seg " * 200_000, "f: no <seg>"],
     ["segments", "<seg>" + "word \n" * 1_000_000, "f:1: this <seg> is too long"],
     ["links", f"0-0\n{'9' * 5000}-0\n", "f:2: expected links"],

@@ -166,7 +166,7 @@ def test_the_command_prints_each_fault_in_a_line(
 def test_exported_results_are_verified_by_their_list(
     noted: Path, tmp_path: Path
 ) -> None:
-    exported = tmp_path / "exported"
+    exported = tmp_path / "paper"  # as a folder of which jobs write everything
     export_results(noted, exported, with_text=False)
     assert faults_of(exported) == []
     change_a_digit(exported / "results/tiny" / SCORE)
