@@ -31,7 +31,7 @@ def folder(model_file: Path, tmp_path: Path, run: Terminal) -> Path:
 
 def front_matter(folder: Path) -> dict[str, Any]:
     card = (folder / "README.md").read_text("utf-8")
-    return next(yaml.safe_load_all(card))  # type: ignore[no-any-return]
+    return next(yaml.safe_load_all(card))
 
 
 def test_the_folder_has_what_the_model_file_says(model: Path, tmp_path: Path) -> None:

@@ -88,7 +88,7 @@ def test_on_a_terminal_it_is_fetched_after_a_question(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(published, "get_model", lambda _: Path("fetched"))
-    keyboard = io.StringIO("y\nn\n")
+    keyboard = io.TextIOWrapper(io.BytesIO(b"y\nn\n"))
     monkeypatch.setattr(keyboard, "isatty", lambda: True)
     monkeypatch.setattr(sys, "stdin", keyboard)
     assert model_files([Path(NAME)]) == [Path("fetched")]

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -57,7 +58,8 @@ def changed(settings: Settings, overrides: str) -> Settings:
             sections = getattr(settings, kind)
             stated = sections[name].model_dump(by_alias=True)
             section = type(sections[name]).model_validate(merged(stated, values))
-            settings = replace(settings, **{kind: {**sections, name: section}})
+            changes: dict[str, Any] = {kind: {**sections, name: section}}
+            settings = replace(settings, **changes)
     return settings
 
 
