@@ -24,6 +24,7 @@ from tests.support import tiny
 from tests.support.jobs import job_command
 from tests.support.processes import wait_for
 from tests.support.refusals import rows, says
+from tests.support.score_files import read
 
 ENDLESS: dict[str, Any] = {"maximum_epochs": 9999, "learning_rate": 0.001}
 PATIENCE = 300
@@ -35,7 +36,8 @@ def trainings(results: Path) -> dict[str, Any]:
 
 def is_under_way(results: Path, name: str) -> bool:
     """It tells the seconds that are left when it has made some updates."""
-    return getattr(trainings(results).get(name), "seconds", None) is not None
+    progress = results / f"tiny/models/{name}/seed1/state/progress.json"
+    return progress.exists() and read(progress)["seconds"] is not None
 
 
 @pytest.fixture(scope="module")

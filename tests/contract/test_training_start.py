@@ -104,6 +104,8 @@ def test_a_killed_training_ends_with_the_same_bytes_and_its_card_names_the_start
     train_until(killed, epoch=1)
     train(killed)
     assert sha256(whole.output) == sha256(killed.output)
+    made = read_history(tmp_path / "history.jsonl").epochs
+    assert [row.epoch for row in made] == [1, 2]
     card = model_card(killed.output)
     says(card, f"started from: the model `{sha256(model)}`, initialise")
 
