@@ -1,4 +1,4 @@
-"""Of four workers, one that runs out of memory, or ends: it starts over, or all end."""
+"""Of eight workers, one that runs out of memory, or ends: it starts over, or all end."""
 
 import os
 import signal
@@ -23,8 +23,8 @@ from tests.support import tiny
 from tests.support.together import meet, start
 from tests.support.updates import make_update
 
-COUNT = 4
-VICTIM = 2
+COUNT = 8
+VICTIM = 5
 ROWS = np.arange(48)
 
 
@@ -38,8 +38,8 @@ def update(one: Trainer, number: int, rows: Any = ROWS) -> None:
 
 
 @contextmanager
-def running_out(micro_batch: int) -> Iterator[None]:
-    """Have memory run out once, almost at the end of a micro-batch's backward pass."""
+def running_out(micro_batch: int, backward: bool) -> Iterator[None]:
+    """Have memory run out once, before a backward pass or almost at its end."""
     calls = iter(range(1000))
     add = Updater._add_gradient
 
@@ -49,6 +49,8 @@ def running_out(micro_batch: int) -> Iterator[None]:
     def spied(self: Updater, *arguments: Any) -> Tensor | None:
         if next(calls) != micro_batch:
             return add(self, *arguments)
+        if not backward:
+            return None
         hook = next(self.network.parameters()).register_hook(fail)
         try:
             return add(self, *arguments)
@@ -65,17 +67,19 @@ def parameters_after(workers: Workers, task: Path) -> list[list[Any]]:
     workers_module.BUCKET = 600
     found = []
     # No worker has so many micro-batches.
-    for micro_batch in (999, 0, 1):
+    cases = [(999, False), (0, False), (0, True), (1, False), (1, True)]
+    for micro_batch, backward in cases:
         trainer = trainer_of(task, workers)
         update(trainer, 0)
-        with running_out(micro_batch if workers.rank == VICTIM else 999):
+        mine = micro_batch if workers.rank == VICTIM else 999
+        with running_out(mine, backward):
             update(trainer, 1)
         parameters = trainer.network.parameters()
         found.append([one.detach().numpy().copy() for one in parameters])
     return found
 
 
-def test_workers_have_the_same_sum_wherever_memory_runs_out(
+def test_eight_workers_have_the_same_sum_wherever_memory_runs_out(
     task: Path, tmp_path: Path
 ) -> None:
     first, *others = start(tmp_path / "meeting", COUNT, meet, parameters_after, task)
