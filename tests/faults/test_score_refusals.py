@@ -73,16 +73,18 @@ def test_a_tokenizer_whose_package_is_not_installed(
     says(message, "--tokenize ja-mecab: ", "'sacrebleu[ja]'", "--tokenize char")
 
 
+# A line ends as LINE says below.
 LISTS = r"""
 => list: is empty ... an n-best list
-0 ||| a ||| LM= 1 ||| 1\n0 ||| a ||| LM= 1 => list:2: ... Moses ... 3 of the 4
-x ||| a ||| LM= 1 ||| 1 => list:1: ... the sentence is not a number: 'x'
--1 ||| a ||| LM= 1 ||| 1 => the sentence is not a number: '-1'
-0 ||| a ||| LM= 1 ||| high => the score is not a number: 'high'
-0 ||| a ||| LM= 1 ||| nan => the score is not a number: 'nan'
-0 ||| a ||| LM= 1 ||| 1\n2 ||| a ||| LM= 1 ||| 1 => list:2: ... sentence 1 ... sentence 2
-0 ||| a ||| A= 1 ||| 1\n1 ||| a ||| A= 1 ||| 1\n0 ||| a ||| A= 1 ||| 1 => list:3: ... 1 or a later
+0 LINE\n0 ||| a ||| LM= 1 => list:2: ... Moses ... 3 of the 4
+x LINE => list:1: ... the sentence is not a number: 'x'
+-1 LINE => the sentence is not a number: '-1'
+0 ||| a ||| LM= -1 ||| high => the score is not a number: 'high'
+0 ||| a ||| LM= -1 ||| nan => the score is not a number: 'nan'
+0 LINE\n2 LINE => list:2: ... sentence 1 ... sentence 2
+0 LINE\n1 LINE\n0 LINE => list:3: ... 1 or a later one
 """
+LINE = "||| a ||| Model= -1 ||| -1"
 
 
 def command_fails(*words: object) -> str:
@@ -96,7 +98,7 @@ def command_fails(*words: object) -> str:
 def test_n_best_lists(tmp_path: Path, content: str, words: str) -> None:
     path = tmp_path / "list"
     reference = tmp_path / "reference"
-    path.write_text(content)
+    path.write_text(content.replace("LINE", LINE))
     write_lines(reference, TWO)
     for command in (
         ("score", "oracle", path, "--reference", reference),
@@ -108,10 +110,10 @@ def test_n_best_lists(tmp_path: Path, content: str, words: str) -> None:
 def test_a_list_of_more_sentences_than_the_text(model: Path, tmp_path: Path) -> None:
     path = tmp_path / "list"
     text = tmp_path / "text"
-    write_lines(path, [f"{number} ||| a ||| LM= 1 ||| 1" for number in range(3)])
+    write_lines(path, [f"{number} {LINE}" for number in range(3)])
     write_lines(text, TWO)
     said = command_fails("score", "oracle", path, "--reference", text)
-    says(said, "list: 3 lines", "reference has 2")
+    says(said, "list: 3 lines", "text has 2")
     files = ("--source", text, "--n-best", path)
     said = command_fails("score-pairs", model, *files, "--feature", "A")
     says(said, "list:3: sentence 2, but the source has 2 lines")

@@ -253,6 +253,7 @@ def test_a_search_is_stopped_between_its_steps(
         assert options.terminate
     with pytest.raises(StoppedError):
         translator.translate_tokens(sentences[:1], stopped)
+    stopped = Stop()
     steps = count()
     monkeypatch.setattr(stopped, "is_set", lambda: next(steps) >= 3)
     with pytest.raises(StoppedError):

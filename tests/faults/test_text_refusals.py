@@ -39,7 +39,7 @@ READERS: dict[str, Callable[[Path], object]] = {
 @pytest.mark.parametrize(("table", "content", "words"), rows(TABLES))
 def test_tables(tmp_path: Path, table: str, content: str, words: str) -> None:
     path = tmp_path / "other.tsv"
-    path.write_text(content + "\n")
+    path.write_text(content)
     line, *others = words.split(" ... ")
     says(refusal(READERS[table], path), f"{path}{line}", *others)
 

