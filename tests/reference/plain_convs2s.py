@@ -66,7 +66,7 @@ class PlainConvS2S:
         return embedded if positions is None else embedded + positions[: len(tokens)]
 
     def _blocks(self, side: str) -> list[str]:
-        names = []
+        names: list[str] = []
         while f"{side}.blocks.{len(names)}.convolution.weight_v" in self.weights:
             names.append(f"{side}.blocks.{len(names)}")
         return names

@@ -27,6 +27,7 @@ SWITCHES: list[dict[str, Any]] = yaml.safe_load("""
 - {beam: 10, maximum_length: {factor: 0, offset: 3}}
 - {length_penalty: 0.0}
 - {length_penalty: 0.6}
+- {minimum_length: 3}
 - {minimum_length: 4}
 - {minimum_length: 6, maximum_length: {factor: 0.5, offset: 2}}
 - {maximum_length: {factor: 0.4, offset: 1}}

@@ -31,8 +31,8 @@ from tests.reference import fairseq
 def test_layouts_import_to_their_logits(
     folder: Path, tmp_path: Path, checkpoint: str, file: str, key: str
 ) -> None:
-    names = f"{checkpoint}.pt", "dict.src.txt", "dict.tgt.txt"
-    files = FairseqFiles(*(folder / name for name in names), None)
+    dictionaries = folder / "dict.src.txt", folder / "dict.tgt.txt"
+    files = FairseqFiles(folder / f"{checkpoint}.pt", *dictionaries, None)
     output = tmp_path / "model.safetensors"
     import_fairseq(files, output, task="tiny", languages=None, preparation="moses_test")
     model, description = load_model(output)

@@ -95,8 +95,9 @@ WITHIN = """
 def test_rates_within_a_training(
     schedule: dict[str, Any], maximum: float, moments: list[float], rates: list[float]
 ) -> None:
-    changes = {"schedule": schedule, "maximum_epochs": maximum, "learning_rate": 1.0}
-    recipe = tiny.settings(**changes).training
+    recipe = tiny.settings(
+        learning_rate=1.0, schedule=schedule, maximum_epochs=maximum
+    ).training
     seen = [Schedule(1.0).learning_rate_at(moment, recipe) for moment in moments]
     assert seen == pytest.approx(rates)
 

@@ -16,10 +16,10 @@ def links_of(name: str) -> list[list[Link]]:
 
 
 @pytest.fixture
-def sides(tmp_path: Path) -> dict[str, Path]:
+def sides(tmp_path: Path) -> tuple[Path, Path]:
     """The text that was aligned: the first 2,000 pairs."""
-    paths = {"source": tmp_path / "en", "target": tmp_path / "fr"}
-    for path in paths.values():
+    paths = tmp_path / "en", tmp_path / "fr"
+    for path in paths:
         write_lines(path, golden_lines(DATA / "bpe", f"train.tok.{path.name}")[:2000])
     return paths
 
@@ -32,18 +32,21 @@ def test_links_of_both_directions_are_joined_as_by_symal() -> None:
 
 
 def test_alignment_finds_fast_aligns_links(
-    sides: dict[str, Path], tmp_path: Path
+    sides: tuple[Path, Path], tmp_path: Path
 ) -> None:
-    align_words(**sides, links=tmp_path / "links", pairs=None)
+    source, target = sides
+    align_words(source=source, target=target, links=tmp_path / "links", pairs=None)
     assert list(read_links(tmp_path / "links")) == links_of("symal.gdfa")
 
 
 def test_dictionary_has_the_most_frequent_targets(
-    sides: dict[str, Path], tmp_path: Path
+    sides: tuple[Path, Path], tmp_path: Path
 ) -> None:
     folder = DATA / "align"
+    source, target = sides
     build_dictionary(
-        **sides,
+        source=source,
+        target=target,
         links=plain_or_packed(folder, "symal.gdfa"),
         dictionary=tmp_path / "dictionary",
         candidates=tmp_path / "candidates",

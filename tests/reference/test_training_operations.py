@@ -43,8 +43,8 @@ def test_loss(monkeypatch: pytest.MonkeyPatch, smoothing: float, block: int) -> 
     monkeypatch.setattr(kernel, "LEAST_ROWS", 1)
     target = torch.randint(13, (11,))
 
-    def ours(*inputs: Tensor) -> Tensor:
-        return summed_cross_entropy(*inputs, target, smoothing)
+    def ours(features: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
+        return summed_cross_entropy(features, weight, bias, target, smoothing)
 
     def theirs(*inputs: Tensor) -> Tensor:
         logits = functional.linear(*inputs)
