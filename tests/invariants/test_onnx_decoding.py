@@ -86,7 +86,7 @@ def assert_searches(**stated: Any) -> None:
     """Compare what searches find in a batch and alone, and with a shortlist."""
     model = soft(**stated)
     ours, theirs = onnx([model], **stated), Ensemble([model])
-    for search in (options(**stated) for stated in SEARCHES):
+    for search in (options(**one) for one in SEARCHES):
         found = beam_search(ours, SOURCE, search)
         assert_alike(found, beam_search(theirs, SOURCE, search), 1e-4)
         for row, length in enumerate(LENGTHS):
