@@ -18,6 +18,7 @@ from convs2s.config.settings import Settings
 from convs2s.data.new_task import SIZES, NewTask, new_task
 from convs2s.data.pair_files import Reading, read_files
 from convs2s.files.text import read_line_pairs, write_lines
+from convs2s.training.schedule import Schedule, TrainerState
 from tests.conftest import Terminal
 from tests.support.archives import make_archive
 from tests.support.own_pair import PAGE, blocks
@@ -340,3 +341,25 @@ def test_the_page_begins_with_the_command_and_has_its_sizes(
     assert {size.model for size in SIZES} <= settings.models.keys()
     # However few pairs there are, validation ends a training.
     assert settings.models[SIZES[0].model].training.maximum_epochs is None
+
+
+@pytest.mark.parametrize("pairs", [1, 5_000, 12_000, 170_000, 200_000])
+def test_validation_ends_the_recommended_training_whatever_the_number_of_pairs(
+    root: Path, pairs: int
+) -> None:
+    size = next(size for size in SIZES if pairs <= size.most_pairs)
+    assert size.model == "small_plateau"
+    recipe = load(root).models[size.model].training
+    assert recipe.maximum_epochs is None
+    # 60 epochs that get better, and then as many as it takes that do not.
+    state = TrainerState(Schedule(recipe.learning_rate), recipe.learning_rate, 1)
+    losses = [8 - epoch / 10 for epoch in range(60)]
+    while state.schedule.stop_reason is None:
+        state.tokens = 1
+        loss = losses[state.epoch - 1] if state.epoch <= 60 else 9.0
+        state.finish_epoch(loss, None, recipe, bleu=0.0)
+        better = state.epoch <= 63
+        assert better == (state.schedule.learning_rate == recipe.learning_rate)
+    # Three without progress, and then one at each of a half to a sixteenth of the rate.
+    assert len(state.history) == 60 + 3 + 4
+    assert state.schedule.best_epoch == 60

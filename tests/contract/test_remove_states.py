@@ -105,3 +105,15 @@ def test_a_damaged_record_and_a_missing_folder_are_named(
     shutil.rmtree(tmp_path)
     with pytest.raises(SystemExit, match="no such folder; name the folder of the res"):
         remove()
+
+
+def test_what_a_kill_leaves_of_a_state_is_none(
+    remove: Command, finished: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def kill(_: Path) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(shutil, "rmtree", kill)
+    with pytest.raises(SystemExit, match="130"):
+        remove("--yes")
+    assert not (finished / "state" / MINE / "last.safetensors").exists()

@@ -169,3 +169,11 @@ def test_examples_are_spread_and_mark_replaced_words(tmp_path: Path) -> None:
     replaced = "[77] is the dictionary's word for No1"
     says(text, "  in words     le [<unk>] [77]\n", replaced)
     assert spread(2, 5) == [0, 1]
+
+
+def test_a_reference_that_an_item_has_not_counts_for_nothing(tmp_path: Path) -> None:
+    one = read(scored_rouge(tmp_path, "one", references=[REFERENCES]))
+    both = read(scored_rouge(tmp_path, "both", references=[REFERENCES, [""] * 3]))
+    assert one["length_ratio"] == both["length_ratio"] > 0
+    scores = [found["rouge"]["rouge_1"]["precision"]["score"] for found in (one, both)]
+    assert scores[0] == scores[1] > 0

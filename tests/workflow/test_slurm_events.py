@@ -1,5 +1,6 @@
 """What happens to jobs on a cluster: a training still ends with the undisturbed one's model."""
 
+import time
 from pathlib import Path
 
 import pytest
@@ -203,3 +204,29 @@ def test_a_time_limit_is_met_as_often_as_it_takes(
     stopped = "the time limit of 1 minutes is near; saved in epoch "
     assert f"training is not finished: {stopped}" in limited.read(LOG)
     check(limited, sha256(free / MODEL))
+
+
+def test_a_controller_that_is_away_loses_nothing(
+    slurm: Slurm, checkout: Checkout, undisturbed: str
+) -> None:
+    with running(slurm, checkout, f"{COMMAND} --retries 0") as run:
+        job = run.until_it_trains()
+        with slurm.without("slurmctld"):
+            time.sleep(75)
+        said = run.ends()
+    assert submitted(slurm, said, "%i %T") == [[job, "COMPLETED"]]
+    assert sha256(checkout / MODEL) == undisturbed
+    assert "resuming" not in checkout.read(LOG)
+
+
+def test_a_training_that_diverges_is_trained_once(
+    slurm: Slurm, root: Path, tmp_path: Path
+) -> None:
+    recipe = {"learning_rate": 1e30, "clip": 1e30}
+    checkout = cluster.training(root, tmp_path, recipe)
+    done = checkout.shell(COMMAND, slurm.environment)
+    assert done.code == 1
+    assert submitted(slurm, done.said, "%T") == 3 * [["FAILED"]]
+    log = checkout.read(LOG)
+    assert log.count("error: training diverged in epoch 1") == 1
+    assert log.count("error: the last try of this run would only be repeated (") == 2
