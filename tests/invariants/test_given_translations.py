@@ -27,6 +27,8 @@ from convs2s.scoring.n_best import read_n_best
 from convs2s.scoring.reranking import by_length_penalty
 from tests.conftest import Terminal
 from tests.support import tiny
+from tests.support.golden import golden_lines
+from tests.support.trained import TRAINED, import_trained
 
 generator = random.Random(1)
 
@@ -177,19 +179,21 @@ def test_scores_do_not_depend_on_what_is_scored_together(
 
 @pytest.mark.parametrize("finished", ["replace", "leave"])
 def test_one_list_holds_what_a_search_with_any_length_penalty_answers(
-    sharp: Path, tmp_path: Path, finished: str
+    tmp_path: Path, finished: str
 ) -> None:
-    write_lines(tmp_path / "source", SOURCES)
+    model = import_trained(tmp_path)
+    lines = golden_lines(TRAINED, "test200.bpe.en")[:30]
+    write_lines(tmp_path / "source", lines)
     answers: list[list[str]] = []
     for alpha in (1.0, 0.0, 0.5, 2.0):
         stated = {"beam": 4, "finished": finished, "length_penalty": alpha}
         settings = DecodingSettings.model_validate(stated)
-        translator = LineTranslator([sharp], settings, "cpu", pretokenized=True)
+        translator = LineTranslator([model], settings, "cpu", pretokenized=True)
         if not answers:
             output = tmp_path / "list"
             list_n_best(translator, source=tmp_path / "source", output=output)
             groups = list(read_n_best(read_lines(output), "list"))
-        found = [" ".join(one.words) for one in translator.translate(SOURCES)]
+        found = [" ".join(one.words) for one in translator.translate(lines)]
         best = [max(group, key=by_length_penalty(alpha)) for group in groups]
         assert [one.text for one in best] == found
         answers.append(found)
