@@ -55,6 +55,14 @@ def test_damage(tmp_path: Path, name: str) -> None:
         says(refusal(read, path, member), str(path), words)
 
 
+def test_a_zip_archive_that_lies_about_a_size(tmp_path: Path) -> None:
+    path = make_archive(tmp_path / "a.zip", MEMBERS)
+    size = len(LONG).to_bytes(4, "little")
+    lie = (99).to_bytes(4, "little")
+    path.write_bytes(path.read_bytes().replace(size, lie))
+    says(refusal(read, path, "long"), "damaged")
+
+
 ABSENT = """
 a.tgz => a/one.fr => no member 'a/one.fr' ... of its 3 are: a/one.en
 a.zip => a/one.fr => no member 'a/one.fr' ... of its 3 are: a/one.en

@@ -118,6 +118,12 @@ def test_a_description_that_is_no_object(tmp_path: Path) -> None:
         says(refusal(load_tensors, tmp_path / "m"), damaged, reason, remedy)
 
 
+def test_keys_of_any_kind_have_a_digest(tmp_path: Path) -> None:
+    save_tensors(tmp_path / "x", {}, {"numbers": {2: "a", 10: "b"}, "pair": (1, 2)})
+    read = {"numbers": {"2": "a", "10": "b"}, "pair": [1, 2]}
+    assert load_tensors(tmp_path / "x")[1] == read
+
+
 # Sound files in the wrong place
 
 

@@ -276,6 +276,19 @@ def test_without_a_checksum_what_is_whole_is_taken(
     assert output.read_bytes() == download.server.files[f"/{name}"].body
 
 
+def test_an_archive_that_is_replaced_under_its_tag_is_downloaded_again(
+    download: Download,
+) -> None:
+    """The archive's own checksum tells that it was pieced together of two."""
+    url = download.serve(f"body: spoilt zip, cuts: [150000], {TAG}", "/a.zip")
+    output = download.output.with_name("a.zip")
+    says(refusal(download_file, url, output, waits=()), "cut after 150000")
+    download.serve(f"body: zip, {TAG}", "/a.zip")
+    download_file(url, output, waits=(0.0,))
+    assert output.read_bytes() == BODIES["zip"]
+    assert "150000:206:" in download.sent
+
+
 # Retry-After => the seconds that are waited; the program's own two are the least.
 PAUSES = r"""
 7 => [7]
@@ -530,6 +543,17 @@ def test_of_several_processes_one_brings_the_file(download: Download) -> None:
     mirrors = download.mirror("pause: 0.03")
     at_once(download.bring, lambda: download.bring(mirrors=mirrors))
     assert download.sent == WHOLE
+
+
+def test_who_waited_brings_what_the_other_could_not(download: Download) -> None:
+    download.serve("cuts: [70000], pause: 0.03")
+
+    def go_on() -> None:
+        wait_for(download.beside(".part").exists)
+        download.bring(sha256=SHA256)
+
+    at_once(download.refused, go_on)
+    assert download.sent == f"0:200:70000 {REST}"
 
 
 def test_more_than_the_server_said_is_fetched_again(download: Download) -> None:

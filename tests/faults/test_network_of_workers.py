@@ -58,13 +58,19 @@ COMMON = {
 
 WORKER = """\
 import os
-from convs2s.training.workers import joined
-with joined("cpu", 30.0) as workers:
-    print(workers.totals([1.0]), os.environ["GLOO_SOCKET_IFNAME"])
+from datetime import timedelta
+from convs2s.errors import UserError
+from convs2s.training import workers as module
+module.LEAST_TIMEOUT = timedelta(seconds=1)
+try:
+    with module.joined("cpu", float(os.environ["SECONDS"])) as workers:
+        print(workers.totals([1.0]), os.environ["GLOO_SOCKET_IFNAME"])
+except UserError as error:
+    print(error)
 """
 
 
-def ends_of_two_machines(folder: Path) -> list[str]:
+def ends_of_two_machines(folder: Path, **variables: str) -> list[str]:
     """Run a worker on each of two machines; return the last line that each prints."""
     own = "127.0.0.1 localhost\n127.0.1.1 {}\n"
     (folder / "first.hosts").write_text(own.format("first"))
@@ -74,13 +80,13 @@ def ends_of_two_machines(folder: Path) -> list[str]:
     for name, text in (("first", FIRST_MACHINE), ("second", SECOND_MACHINE)):
         script = text.format(folder=folder, worker=worker)
         (folder / f"{name}.sh").write_text(script)
-    environment = os.environ | COMMON
+    environment = os.environ | COMMON | {"SECONDS": "30"}
     for name in NAMES:
         environment.pop(name, None)
     command = [*UNSHARE, "sh", "-e", str(folder / "first.sh")]
     done = subprocess.run(
         command,
-        env=environment,
+        env=environment | variables,
         timeout=60,
         capture_output=True,
         text=True,
@@ -102,12 +108,24 @@ def can_make_machines() -> bool:
     return made.returncode == 0
 
 
-def test_two_machines_that_know_themselves_by_127_0_1_1_find_each_other(
-    tmp_path: Path,
-) -> None:
+@pytest.fixture
+def machines(tmp_path: Path) -> Path:
     if not can_make_machines():
         pytest.skip("network namespaces cannot be made here: they need Linux and root")
-    assert ends_of_two_machines(tmp_path) == ["[2.0] cable"] * 2
+    return tmp_path
+
+
+def test_two_machines_that_know_themselves_by_127_0_1_1_find_each_other(
+    machines: Path,
+) -> None:
+    assert ends_of_two_machines(machines) == ["[2.0] cable"] * 2
+
+
+def test_a_stated_interface_is_used_and_a_wrong_one_ends_both_in_time(
+    machines: Path,
+) -> None:
+    for end in ends_of_two_machines(machines, GLOO_SOCKET_IFNAME="lo", SECONDS="5"):
+        says(end, "the workers did not connect in time", "docs/cluster.md")
 
 
 def meet_at(monkeypatch: pytest.MonkeyPatch, first: str) -> None:

@@ -12,13 +12,14 @@ from types import SimpleNamespace
 import pytest
 
 from convs2s.errors import UserError
-from convs2s.files.checksums import check_noted, note_path
+from convs2s.files.checksums import check_noted, note_checksums, note_path
 from convs2s.pipeline.job import job
 from convs2s.pipeline.living import RUN
 from convs2s.pipeline.tries import failed_try, note_beside, noted_try
 from tests.support.jobs import job_command
 from tests.support.limits import files_of_at_most
 from tests.support.processes import wait_for
+from tests.support.refusals import refusal, says
 
 
 @contextmanager
@@ -68,6 +69,28 @@ def test_a_failed_job_leaves_no_note_of_what_stood_there_before(tmp_path: Path) 
     assert not note_path(output).exists()
     assert failed_try(str(output))
     check_noted([output])
+
+
+def test_a_note_is_on_the_disk_before_it_has_its_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A power cut would leave an empty one otherwise, which accuses a sound file."""
+    output = tmp_path / "scores.json"
+    synced: list[int] = []
+    output.write_text("1\n")
+    monkeypatch.setattr(os, "fsync", lambda file: synced.append(os.fstat(file).st_ino))
+    note_checksums([output], tmp_path)
+    assert synced == [note_path(output).stat().st_ino]
+
+
+def test_a_disk_without_room_for_a_note_is_one_line(tmp_path: Path) -> None:
+    output = tmp_path / "scores.json"
+    output.write_text("1\n")
+    with files_of_at_most(60):
+        message = refusal(note_checksums, [output], tmp_path)
+    says(message, ".scores.json.sha256: cannot be written", "make room")
+    note_checksums([output], tmp_path)
+    assert {*tmp_path.iterdir()} == {note_path(output), output}
 
 
 def test_a_log_without_room_is_no_reason_to_fail(

@@ -11,6 +11,7 @@ import pytest
 
 from convs2s.cli.main import main
 from convs2s.config.identity import training_settings
+from convs2s.training.run import train
 from tests.faults.systems import READS_PROC
 from tests.support import tiny
 from tests.support.checkout import Checkout
@@ -122,9 +123,11 @@ def test_where_one_may_read_alone_each_command_says_so_in_one_line(
     folder = checkout.folder
     settings = folder / "settings.json"
     settings.write_text(json.dumps(training_settings(tiny.settings())))
-    train = f"convs2s train {task} --settings {settings} --device cpu"
+    train(tiny.job(task, folder / "run/model.safetensors"))
+    begin = f"convs2s train {task} --settings {settings} --device cpu"
     commands = {
-        f"{train} --output {folder}/model": f"{folder}/state",
+        f"{begin} --output {folder}/model": f"{folder}/state",
+        "convs2s remove-states run --yes": "cannot be removed: Permission denied",
         "snakemake --cores 1": f"{folder}/.snakemake",
     }
     written = [folder, *(path for path in folder.rglob("*") if path.is_dir())]

@@ -3,6 +3,7 @@
 import os
 import shutil
 import sys
+import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import pytest
 from convs2s.files.atomic import whole_files
 from convs2s.files.checksums import sha256
 from convs2s.files.tensors import load_tensors, save_tensors
+from convs2s.mirror.write import write_mirror
 from convs2s.model_file import load_model, save_model
 from convs2s.publish.card import model_card
 from convs2s.publish.hub import MODEL_NAME, export_hub, export_onnx, pull, push
@@ -135,27 +137,34 @@ def test_what_is_not_of_the_model_is_not_sent(folder: Path, hub: Hub) -> None:
     assert "NOTES.md" not in hub.files
 
 
+@pytest.mark.parametrize("last", ["", "SHA256SUMS"])
 def test_a_folder_is_on_the_disk_before_it_has_its_name(
-    model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, last: str
 ) -> None:
-    """After a power cut, what was renamed but not synced would be a folder of empty files."""
+    """After a power cut, what was renamed but not synced would be a folder of empty files.
+
+    A mirror's list of checksums, which comes last, would name lost files.
+    """
     output = tmp_path / "output"
     synced: set[int] = set()
     rename = os.rename
 
     def check_synced(source: Path, target: Path) -> None:
-        if target == output:
-            files = list(whole_files(source))
+        if target == output / last:
+            files = list(whole_files(output if last else source))
             assert len(files) > 3
-            for path in (*files, source):
+            for path in (*files, *(file.parent for file in files)):
                 assert path.stat().st_ino in synced, path
         rename(source, target)
 
     monkeypatch.setattr(os, "fsync", lambda file: synced.add(os.fstat(file).st_ino))
     monkeypatch.setattr(os, "rename", check_synced)
     monkeypatch.setattr(os, "replace", check_synced)
-    export_hub(model, output, "mit")
-    assert output.exists()
+    if last:
+        write_mirror(output)
+    else:
+        export_hub(model, output, "mit")
+    assert (output / last).exists()
 
 
 def test_without_the_extra_it_is_named(
@@ -207,3 +216,15 @@ def test_where_no_results_are_and_no_archive_can_be(
     (tmp_path / "empty").mkdir()
     shutil.copytree(results, tmp_path / "moved")
     says(refusal(export_results, tmp_path / folder, tmp_path / output), words)
+
+
+def test_a_temporary_folder_that_stays_is_not_published(
+    results: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A disk that fails may keep what was to be removed."""
+    monkeypatch.setattr(shutil, "rmtree", lambda *_, **__: None)
+    export_results(results, tmp_path / "out.zip")
+    with zipfile.ZipFile(tmp_path / "out.zip") as archive:
+        assert ".partial." not in "".join(archive.namelist())
+        for name in ("SHA256SUMS", "ro-crate-metadata.json"):
+            assert b".partial." not in archive.read(name)

@@ -2,13 +2,18 @@
 
 import os
 import shutil
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from convs2s.errors import UserError
 from convs2s.files.atomic import whole_files
 from convs2s.publish import results as publishing
+from convs2s.publish.card import model_card
 from convs2s.publish.results import export_results
 from convs2s.training.finished import finished_states, remove_state
 from tests.faults.campaign.pairs import prepare_by_hand
@@ -29,6 +34,26 @@ def folder(prepared: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> P
     shutil.copytree(prepared, tmp_path, dirs_exist_ok=True)
     monkeypatch.chdir(tmp_path)
     return tmp_path / "results/tiny"
+
+
+def test_of_two_exports_to_one_folder_one_is_refused(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    both = threading.Barrier(2)
+
+    def wait_for_the_other(model: Path) -> str:
+        with suppress(threading.BrokenBarrierError):
+            both.wait(0.5)
+        return model_card(model)
+
+    monkeypatch.setattr(publishing, "model_card", wait_for_the_other)
+    out = tmp_path / "out"
+    with ThreadPoolExecutor(2) as pool:
+        exports = [pool.submit(export_results, folder, out) for _ in range(2)]
+    (error,) = filter(None, (export.exception() for export in exports))
+    assert isinstance(error, UserError)
+    says(str(error), "out: exists already: remove it, or give another name")
+    assert not list(tmp_path.glob(".*"))
 
 
 def test_a_file_that_a_job_removes_meanwhile_is_named(

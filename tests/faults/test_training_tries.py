@@ -99,6 +99,15 @@ def test_another_run_of_the_workflow_begins_at_zero_and_by_hand_nothing_is_count
     says(refusal(begin, state), "3 tries")
 
 
+@pytest.mark.parametrize(
+    "damaged", ["", "[]", '{"run": 1, "saved": 2, "tries": [{"a": 1}]}']
+)
+def test_a_damaged_note_is_begun_anew(state: Path, damaged: str) -> None:
+    state.with_name(NOTE).write_text(damaged)
+    fail(state, FAULT, FAULT, FAULT)
+    says(refusal(begin, state), "3 tries")
+
+
 KILLED = """\
 import os, signal, sys
 from pathlib import Path

@@ -1,6 +1,7 @@
 """Options, files and models with which nothing is translated or scored, and lines that are cut."""
 
 import fcntl
+import io
 import os
 import signal
 from collections.abc import Callable
@@ -12,10 +13,10 @@ import yaml
 
 from convs2s.config.decoding import DecodingSettings
 from convs2s.decoding.rescoring import PairScorer, score_pairs
-from convs2s.decoding.streams import ChunkTranslator
+from convs2s.decoding.streams import ArrivingBytes, ChunkTranslator, arriving
 from convs2s.decoding.translate import LineTranslator
 from convs2s.decoding.words import Form, cut_overlong, most_tokens
-from convs2s.files.text import write_lines
+from convs2s.files.text import text_lines, write_lines
 from convs2s.model_file import load_model, save_model
 from convs2s.models.ensemble import Ensemble
 from tests.conftest import Terminal
@@ -122,6 +123,17 @@ def test_a_killed_worker_is_an_error_with_advice(
 ) -> None:
     monkeypatch.setattr(ChunkTranslator, "__call__", die)
     says(refused("--workers", 2), "a worker was killed", "fewer --workers")
+
+
+# ---- streams ----
+
+
+def test_of_a_line_without_end_no_more_is_read_than_refuses_it() -> None:
+    given = io.BytesIO(b"one\n" + bytes(4 << 20))
+    stream = ArrivingBytes(io.BufferedReader(given))
+    found = arriving(text_lines(stream.readline, "pipe"), stream.must_wait, 3)
+    says(refusal(list, found), "pipe:2: a line of more than 1048576 bytes")
+    assert given.tell() < 2 << 20
 
 
 # ---- models ----

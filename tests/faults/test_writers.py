@@ -1,5 +1,6 @@
 """Writers whose disk fills up, that are killed or not alone, or have nowhere to write."""
 
+import errno
 import os
 import random
 import signal
@@ -184,6 +185,29 @@ def test_what_the_killed_left_goes_with_the_next_writer(tmp_path: Path) -> None:
             assert {*names(tmp_path)} == {other, folder.name, ".partial.link"}
         alive.communicate("")
     assert names(tmp_path) == [".partial.link", "alive"]
+
+
+def test_a_removal_that_stops_is_finished_by_the_next_writer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is left has its lock, by which it is found, in whichever order a disk lists files."""
+    unlink = os.unlink
+    for stays in ("a", "b", "z"):
+
+        def fail(path: Any, stays: str = stays, **options: Any) -> None:
+            if Path(path).name == stays:
+                raise OSError(errno.ESTALE, os.strerror(errno.ESTALE), str(path))
+            unlink(path, **options)
+
+        with monkeypatch.context() as patch, scratch_folder(tmp_path) as folder:
+            (folder / "folder").mkdir()
+            for name in ("a", "folder/b", "z"):
+                (folder / name).touch()
+            patch.setattr(os, "unlink", fail)
+        assert names(tmp_path) == [folder.name]
+        write_lines(tmp_path / "out", [])
+        assert names(tmp_path) == ["out"]
+        (tmp_path / "out").unlink()
 
 
 def test_a_file_in_the_folders_place_is_said(tmp_path: Path) -> None:
