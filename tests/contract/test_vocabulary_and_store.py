@@ -182,7 +182,7 @@ def test_a_store_gives_back_what_was_written(tmp_path: Path) -> None:
         assert tuple(side.tolist() for side in store[index]) == pairs[index]
     sources = store.lengths("source")
     targets = store.lengths("target")
-    assert (sources.dtype, targets.dtype) == (np.uint16, np.uint8)
+    assert [sources.dtype, targets.dtype] == [np.dtype("uint16"), np.dtype("uint8")]
     assert sources.tolist()[-3:] == [2, 300, 2]
     assert targets.tolist()[-3:] == [1, 255, 2]
 

@@ -171,8 +171,8 @@ def test_equal_continuations_are_in_the_order_of_hypotheses_and_types(
     monkeypatch.setattr(by_onnx, "GROUP", 2)
     monkeypatch.setattr(search_graph, "GROUP", 2)
     model = soft()
-    for name in ("weight_g", "bias"):
-        model.output.state_dict()[name].zero_()
+    for name in ("output.weight_g", "output.bias"):
+        model.state_dict()[name].zero_()
     for found in beam_search(onnx([model]), SOURCE, options(beam=3)):
         assert [one.tokens for one in found] == [[], [UNKNOWN], [UNKNOWN, UNKNOWN]]
 

@@ -46,7 +46,7 @@ def test_each_update_has_its_rows_of_the_plan_and_its_rate(
     trainer = tiny.trainer(
         task, tmp_path, maximum_epochs=1.5, schedule=cosine, learning_rate=0.4
     )
-    seen = []
+    seen: list[float] = []
     start = Updater.start
 
     def spy(self: Updater, loaded: LoadedUpdate, moment: Moment) -> StartedUpdate:

@@ -117,8 +117,9 @@ def test_workers_have_as_many_micro_batches_and_even_shares(workers: int) -> Non
     draw = np.random.default_rng(1)
     sources = draw.lognormal(3.1, 0.62, 10_000).clip(1, 170)
     targets = (sources * draw.lognormal(0.1, 0.22, 10_000)).clip(1, 175)
-    lengths = np.column_stack([sources, targets]).astype(np.int32)
-    plan = plan_batches(*lengths.T, BatchLimits(sentences=256), draw)
+    lengths = np.column_stack([sources, targets]).astype(np.int64)
+    limits = BatchLimits(sentences=256)
+    plan = plan_batches(lengths[:, 0], lengths[:, 1], limits, draw)
     slowest = 0
     mean = 0.0
     for rows in plan:
