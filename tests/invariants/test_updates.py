@@ -96,7 +96,11 @@ def test_to_the_bit_for_the_same_shapes(
 ) -> None:
     monkeypatch.setattr(dropout, "random_bits", drawn)
     recorder = Recorder()
-    changes = {"dropout": 0.2, "label_smoothing": 0.1, "workers": workers}
+    changes: dict[str, Any] = {
+        "dropout": 0.2,
+        "label_smoothing": 0.1,
+        "workers": workers,
+    }
     found, parameters, _ = updated(task, recording=recorder, **changes)
     expected, theirs, _ = updated(task, recording=Again, **changes)
     assert found == expected

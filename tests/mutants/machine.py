@@ -174,8 +174,8 @@ def aimed(root: Path, faults: Sequence[Fault]) -> list[Fault]:
             lines.update(tests)
     found = []
     for fault in faults:
-        file, line = fault.name.split(":")[:2]
-        tests = running.get((str(root / file), int(line)), [])
+        file, number = fault.name.split(":")[:2]
+        tests = running.get((str(root / file), int(number)), [])
         first = tuple(sorted(tests, key=lines.__getitem__))
         then = (first[FEW:], fault.tests)
         found.append(replace(fault, tests=first[:FEW], then=then))
