@@ -26,7 +26,7 @@ def test_a_network_is_one_graph(
     compiled = partial(torch.compile, backend=backend, fullgraph=True)
     monkeypatch.setattr(torch, "compile", compiled)
     one = tiny.trainer(task, tmp_path, compile=True)
-    for first in (0, 16):
-        loaded = one.updater.load(one.train, np.arange(first, first + 16))
+    for rows in (np.arange(16), np.arange(20, 23)):
+        loaded = one.updater.load(one.train, rows)
         one.updater.start(loaded, Moment(1, 0, 0.1))
     assert len(graphs) == 1

@@ -171,7 +171,7 @@ def test_equal_continuations_are_in_the_order_of_hypotheses_and_types(
     monkeypatch.setattr(by_onnx, "GROUP", 2)
     monkeypatch.setattr(search_graph, "GROUP", 2)
     model = soft()
-    for name in ("output.weight_g", "output.bias"):
+    for name in ("decoder.output.weight_g", "decoder.output.bias"):
         model.state_dict()[name].zero_()
     for found in beam_search(onnx([model]), SOURCE, options(beam=3)):
         assert [one.tokens for one in found] == [[], [UNKNOWN], [UNKNOWN, UNKNOWN]]

@@ -18,6 +18,7 @@ from convs2s.models.recorded_ensemble import SENTENCE_MULTIPLE, RecordedEnsemble
 from convs2s.models.steps import Shortlisted
 from tests.invariants.hypotheses import assert_alike
 from tests.invariants.recordings import Recorder
+from tests.invariants.waiting import counted_waits
 from tests.support.networks import batch, lstm, network, options
 
 NOWHERE = {"source": False, "target": False}
@@ -95,5 +96,9 @@ def test_a_batch_that_nobody_waits_for_leaves_its_recording_to_the_next(
     monkeypatch.setattr(stopped, "is_set", lambda: next(steps) == 3)
     beam_search(recorded, *given, stopped=stopped)
     expected = beam_search(Ensemble([network()]), *given)
-    assert_alike(beam_search(recorded, *given), expected)
-    assert len(recorder.made) == 1
+    with counted_waits() as waits:
+        found = beam_search(recorded, *given)
+    assert_alike(found, expected)
+    (recording,) = recorder.made
+    # Before it was stopped, the first step ran and two were replayed.
+    assert waits == {"cpu": recording.replays - 2}

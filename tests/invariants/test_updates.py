@@ -13,7 +13,9 @@ import pytest
 import torch
 from torch import Tensor
 
+from convs2s.config.architecture import parse_architecture
 from convs2s.errors import UserError
+from convs2s.models.build import build_network
 from convs2s.models.kernels import dropout
 from convs2s.models.recorded_ensemble import Recording
 from convs2s.training import recorded
@@ -25,6 +27,7 @@ from convs2s.training.update import Updater, UpdateReport
 from convs2s.training.workers import ALONE, Workers
 from tests.invariants.apart import Apart
 from tests.invariants.recordings import Again, Recorder
+from tests.invariants.waiting import READS, counted_waits
 from tests.support import tiny
 from tests.support.updates import make_update
 
@@ -93,8 +96,11 @@ def test_to_the_bit_for_the_same_shapes(
 ) -> None:
     monkeypatch.setattr(dropout, "random_bits", drawn)
     recorder = Recorder()
-    changes: dict[str, Any] = {"dropout": 0.2, "label_smoothing": 0.1}
-    changes["workers"] = workers
+    changes: dict[str, Any] = {
+        "dropout": 0.2,
+        "label_smoothing": 0.1,
+        "workers": workers,
+    }
     found, parameters, _ = updated(task, recording=recorder, **changes)
     expected, theirs, _ = updated(task, recording=Again, **changes)
     assert found == expected
@@ -206,3 +212,37 @@ def test_a_training_closes_what_is_read_ahead(
     with trainer.folder.locked(), pytest.raises(AttributeError):
         trainer.run()
     assert not threads()
+
+
+# ---- what waits for the device ----
+
+
+@pytest.mark.parametrize("optimizer", ["nesterov", "adam"])
+def test_an_update_waits_for_nothing(task: Path, optimizer: str) -> None:
+    one = tiny.trainer(task, task / "none", dropout=0.2, optimizer=optimizer)
+    loaded = one.updater.load(one.train, np.arange(16))
+    # The first one sets up.
+    started = [one.updater.start(loaded, Moment(1, 0, 0.1))]
+    with counted_waits() as waits:
+        started += [one.updater.start(loaded, Moment(1, n, 0.1)) for n in (1, 2, 3)]
+    assert not waits
+    with counted_waits() as waits:
+        assert len(one.updater.read(started)) == 4
+    assert waits == {"tolist": 1}
+
+
+@pytest.mark.parametrize("kind", ["lstm", "rnn"])
+def test_a_recurrent_networks_update_does_not_fetch_its_sources_lengths(
+    task: Path, kind: str
+) -> None:
+    one = tiny.trainer(task, task / "none")
+    stated = {"kind": kind, "layers": 2, "cells": 16, "embedding": 16}
+    network = build_network(parse_architecture(stated), 30, 30)
+    updater = Updater(network, one.recipe, seed=1, device="cpu")
+    loaded = updater.load(one.train, np.arange(16))
+    updater.start(loaded, Moment(1, 0, 0.1))  # sets up
+    with counted_waits() as waits:
+        updater.start(loaded, Moment(1, 1, 0.1))
+    # The sizes of its packed steps, which torch reads, are on the CPU in any case. A GRU reads them
+    # as integers.
+    assert not waits.keys() & set(READS) - {"__int__"}

@@ -28,7 +28,7 @@ def tokens_for_memory(memory: float) -> int:
 
     It is 4,000 tokens for each 10 GB, but not more than 32,000: larger micro-batches are hardly
     faster. WMT'14 English-French takes 4 GB for 4,000 tokens in fp32
-    (docs/notes/2026-11-22-gpu-budgets.md), and twice as much if micro-batches of some shapes are
+    (tests/contract/test_gpu_budgets.py), and twice as much if micro-batches of some shapes are
     replayed as CUDA graphs (`convs2s.training.recorded`) and others are not.
     """
     return MICRO_BATCH_TOKENS * min(8, max(1, int(memory // 10**10)))

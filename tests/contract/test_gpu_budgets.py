@@ -1,0 +1,115 @@
+"""What updates, validations and searches ask of a GPU, counted without one: budgets hold."""
+
+import shutil
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from tests.contract.fake_cuda import Figures, build_hooks, counted
+
+pytestmark = [
+    pytest.mark.skipif(
+        sys.platform != "linux" or shutil.which("g++") is None,
+        reason="fake CUDA tensors have a backward pass by a library that is compiled for Linux",
+    ),
+    pytest.mark.skipif(
+        torch.backends.cuda.is_built(),
+        reason="a build of torch for CUDA asks its driver, also of fake tensors",
+    ),
+]
+
+FP32 = ["cuda:0 torch.float32"]
+CASES: dict[str, dict[str, Any]] = {
+    "bf16": {"model": "wmt14_en_fr", "tokens": 6400, "workers": 8},
+    "fp32": {"model": "wmt14_en_fr", "precision": "fp32", "tokens": 16_000},
+    "adam": {"model": "small", "optimizer": "adam"},
+}
+CUT: dict[str, Any] = {"model": "wmt14_en_fr", "layers": 3}
+BATCHES: dict[str, dict[str, Any]] = {
+    "default": {**CUT, "tokens": 32_000, "limit": 4000},
+    "stated": {**CUT, "tokens": 32_000, "limit": 8000},
+}
+"""Batches of the most tokens that a GPU of 80 GB, as the fake one is, computes at a time."""
+
+
+@pytest.fixture(scope="module")
+def hooks(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return build_hooks(tmp_path_factory.mktemp("hooks"))
+
+
+@pytest.fixture(scope="module")
+def figures(hooks: Path) -> dict[str, Figures]:
+    cases = CASES | BATCHES
+    return dict(zip(cases, counted(hooks, list(cases.values())), strict=True))
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_an_update_waits_for_nothing_and_copies_its_batch_alone(
+    figures: dict[str, Figures], case: str
+) -> None:
+    found = figures[case]
+    assert found["waits"] == []
+    assert found["uploads"] == 3  # source, previous and target
+    assert found["validation_waits"] == ["tolist"]
+    # Each step, once: of the most tokens, five words and two, and of </s>.
+    assert found["search_waits"] == ["cpu"] * (5 + 2 + 1)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_parameters_gradients_and_states_are_fp32_on_the_gpu(
+    figures: dict[str, Figures], case: str
+) -> None:
+    found = figures[case]
+    assert [found[name] for name in ("parameters", "gradients", "states")] == [FP32] * 3
+    assert found["loss"] == ["cuda:0", "torch.float64"]
+
+
+def test_launches_of_an_update_are_within_budget(figures: dict[str, Figures]) -> None:
+    # What is recorded, and what is launched when that is replayed: with the sums of eight workers.
+    assert figures["bf16"]["launches"] <= 2000
+    assert figures["bf16"]["outside"] <= 60
+    assert all(figures[case]["outside"] <= 20 for case in ("fp32", "adam"))
+
+
+def test_a_batch_that_fits_is_computed_at_once_unless_the_recipe_states_less(
+    figures: dict[str, Figures],
+) -> None:
+    default, stated = figures["default"], figures["stated"]
+    assert default["micro_batches"] == 1
+    assert stated["micro_batches"] == 4
+    assert default["outside"] <= 0.5 * stated["outside"]
+
+
+def test_a_micro_batch_of_16_000_tokens_fits_a_gpu_of_today(
+    figures: dict[str, Figures],
+) -> None:
+    assert figures["fp32"]["logits_bytes"] < 1e9
+    assert figures["fp32"]["peak_bytes"] < 17e9
+
+
+@pytest.mark.slow
+def test_a_micro_batch_in_bf16_fits_a_smaller_gpu(hooks: Path) -> None:
+    (found,) = counted(hooks, [{"model": "wmt14_en_fr", "tokens": 16_000}])
+    assert found["waits"] == []
+    assert found["logits_bytes"] < 1e9
+    assert found["peak_bytes"] < 10e9
+
+
+@pytest.mark.slow
+def test_a_compiled_network_is_one_graph_each_way_of_few_kernels(hooks: Path) -> None:
+    eager, compiled = counted(hooks, [CUT, {**CUT, "compiled": True}])
+    # One graph each way, and one of the loss: nothing is compiled again.
+    forward, backward, _ = compiled["kernels"]
+    assert forward + backward <= 0.3 * eager["launches"]
+
+
+@pytest.mark.slow
+def test_a_compiled_update_launches_a_third(
+    figures: dict[str, Figures], hooks: Path
+) -> None:
+    (compiled,) = counted(hooks, [{**CASES["bf16"], "compiled": True}])
+    assert len(compiled["kernels"]) == 3
+    assert 3 * compiled["launches"] <= figures["bf16"]["launches"]
