@@ -173,6 +173,16 @@ class Slurm:
         finally:
             self.ask(f"scontrol update nodename={node} state=resume")
 
+    @contextmanager
+    def without(self, daemon: str) -> Iterator[None]:
+        """Stop a daemon, such as slurmctld or slurmdbd, and start it again on leaving."""
+        self.daemons[daemon].stop()
+        try:
+            yield
+        finally:
+            self.daemons[daemon].start()
+            self.wait_for_answers()
+
     def wait_for_answers(self) -> None:
         """Wait until the nodes, the controller and the accounting are there; TimeoutError."""
         ready = {"idle", "mixed", "allocated", "completing"}

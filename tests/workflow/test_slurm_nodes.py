@@ -1,13 +1,88 @@
-"""A training on two nodes of a real Slurm ends as one on a single machine."""
+"""A training on two nodes of a real Slurm is the one of a single machine."""
 
+import json
+import os
+import shlex
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
+import torch
 
+from convs2s.config.identity import training_settings
+from convs2s.files.tensors import load_tensors
+from convs2s.training.identity import TrainingJob
+from convs2s.training.run import train
+from tests.support import tiny
+from tests.support.together import start
 from tests.workflow.cluster import LOG, MODEL, TRAIN, run, submitted, training
 from tests.workflow.slurm import Slurm
 
 pytestmark = [pytest.mark.slurm, pytest.mark.slow]
+
+SETTINGS = tiny.settings({"dropout": 0.0}, maximum_epochs=2)
+
+# Python runs this before a command of the package, on every node.
+IN_FLOAT64 = """\
+import sys
+if sys.argv[0] == "-m":
+    import torch
+    torch.set_default_dtype(torch.float64)
+"""
+
+
+def train_in_float64(job: TrainingJob) -> None:
+    """Train, as ``convs2s train`` does but in double precision."""
+    torch.set_default_dtype(torch.float64)
+    try:
+        train(job)
+    finally:
+        torch.set_default_dtype(torch.float32)
+
+
+def sbatch(slurm: Slurm, folder: Path, options: str, command: list[str]) -> str:
+    """Run a command as a job of this cluster; what it says."""
+    log = folder / "job.log"
+    given = ["sbatch", "--wait", f"--output={log}", *options.split(), "--wrap"]
+    places = os.pathsep.join([str(folder), os.environ.get("PYTHONPATH", "")])
+    environment = slurm.environment | {"PYTHONPATH": places}
+    given.append(shlex.join(command))
+    done = subprocess.run(given, env=environment, check=False)
+    assert done.returncode == 0, log.read_text() + slurm.logs()
+    return log.read_text()
+
+
+def test_two_nodes_with_a_worker_each_make_the_updates_of_one_node(
+    slurm: Slurm, tmp_path: Path
+) -> None:
+    task = tiny.prepare(tmp_path / "task")
+    one, two, nodes = (
+        tiny.job(task, tmp_path / name / "model.safetensors", SETTINGS)
+        for name in ("one", "two", "nodes")
+    )
+    train_in_float64(one)
+    start(tmp_path / "meeting", 2, train_in_float64, two)
+
+    (tmp_path / "sitecustomize.py").write_text(IN_FLOAT64)
+    (tmp_path / "settings.json").write_text(json.dumps(training_settings(SETTINGS)))
+    nodes.output.parent.mkdir()
+    command = [sys.executable, "-m", "convs2s", "train", str(task)]
+    command += ["--output", str(nodes.output)]
+    command += ["--settings", str(tmp_path / "settings.json")]
+    command += ["--device", "cpu", "--threads", "1", "--nodes", "2"]
+    said = sbatch(slurm, tmp_path, "--nodes=2 --ntasks-per-node=1", command)
+
+    assert said.count("epoch   2/2 ") == 1  # the first worker alone speaks
+    assert '"workers": 2' in (nodes.output.parent / "training.json").read_text()
+    alone, beside, apart = (
+        load_tensors(next(job.output.parent.glob("state/*/best.safetensors")))[0]
+        for job in (one, two, nodes)
+    )
+    for name, value in alone.items():
+        assert not value.is_floating_point() or value.dtype == torch.float64
+        torch.testing.assert_close(apart[name], value, rtol=0, atol=1e-6)
+        assert torch.equal(apart[name], beside[name])
 
 
 @pytest.mark.parametrize("profile", ["slurm", "generic"])
