@@ -318,6 +318,18 @@ def test_of_a_whole_nodes_gpus_as_many_are_used_as_were_asked_for(
     says(capsys.readouterr().err, "4 GPUs were granted", "only 2 are used")
 
 
+def test_a_node_and_a_worker_leave_the_notes_to_the_process_that_started_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assert not launch.is_started_by_another()
+    monkeypatch.setenv(launch.MEETING, "node1:29")
+    assert launch.is_started_by_another()
+    monkeypatch.delenv(launch.MEETING)
+    for name in ("RANK", "WORLD_SIZE", "LOCAL_RANK"):
+        monkeypatch.setenv(name, "1")
+    assert launch.is_started_by_another()
+
+
 SRUN = """\
 #!/bin/sh
 echo "$CONVS2S_MEETING $*" > {said}

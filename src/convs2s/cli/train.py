@@ -156,12 +156,13 @@ def _train(arguments: Namespace) -> None:
 
 def _try_to_train(arguments: Namespace) -> None:
     from convs2s.training.identity import TRAINING_VERSION
-    from convs2s.training.workers import is_worker
+    from convs2s.training.launch import is_started_by_another
 
-    # In a job of the workflow, this process notes that it tries to make the model. Its workers run
-    # the same command and must not note a try of their own.
+    # In a job of the workflow, this process notes that it tries to make the model. Its nodes and
+    # workers run the same command, and must not note a try of their own: all at once would write
+    # to the same note.
     outputs = []
-    if RUN in os.environ and not is_worker():
+    if RUN in os.environ and not is_started_by_another():
         outputs.append(str(arguments.output))
     # The rule's `changed` compares the same parameters.
     params = {"version": TRAINING_VERSION}

@@ -88,6 +88,11 @@ def launch(
             run_node(job, nodes, workers, command)
 
 
+def is_started_by_another() -> bool:
+    """Return whether a process of the same training started this one, on a node or as a worker."""
+    return MEETING in os.environ or is_worker()
+
+
 def run_node(
     job: TrainingJob,
     nodes: int,
