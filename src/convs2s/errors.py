@@ -41,6 +41,13 @@ class LostWorkerError(UserError):
     """Another worker of the same training has ended. That worker reports the reason, if it can."""
 
 
+class UnreadableFileError(UserError):
+    """A file could not be read, for example as the disk or the file server failed.
+
+    This says nothing of the content of the file.
+    """
+
+
 class LastingError(UserError):
     """A failure that any further try would repeat, also on another machine."""
 

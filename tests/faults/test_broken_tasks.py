@@ -124,3 +124,9 @@ def test_commands_need_what_they_name(
     with pytest.raises(SystemExit, match="convs2s: error: ") as ended:
         run(*command.split())
     says(str(ended.value), ends)
+
+
+def test_a_task_that_cannot_be_read_is_not_left_out(copy: Path) -> None:
+    """As where a file server fails in a job: its tables would lack the rows without a word."""
+    (copy / "config/tasks/mine.yaml").mkdir()
+    says(refusal(load, copy), "config/tasks/mine.yaml: cannot be read: Is a directory")

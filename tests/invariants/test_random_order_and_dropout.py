@@ -13,8 +13,8 @@ from convs2s.models.kernels import dropout
 from convs2s.training.loading import LoadedUpdate
 from convs2s.training.schedule import Moment
 from convs2s.training.update import StartedUpdate, Updater
-from tests.invariants.apart import Apart
 from tests.support import tiny
+from tests.support.apart import Apart
 from tests.support.updates import make_update
 
 # ---- the order of the data, and the rate of each update ----

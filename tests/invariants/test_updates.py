@@ -25,10 +25,10 @@ from convs2s.training.schedule import Moment
 from convs2s.training.trainer import Trainer
 from convs2s.training.update import Updater, UpdateReport
 from convs2s.training.workers import ALONE, Workers
-from tests.invariants.apart import Apart
 from tests.invariants.recordings import Again, Recorder
 from tests.invariants.waiting import READS, counted_waits
 from tests.support import tiny
+from tests.support.apart import Apart
 from tests.support.updates import make_update
 
 Result = tuple[list[UpdateReport], list[Tensor], Trainer]

@@ -29,7 +29,7 @@ from convs2s.config.settings import (
 )
 from convs2s.config.task import SHARED_WITH_TEXT, Task
 from convs2s.config.yaml_file import option_files, read_yaml
-from convs2s.errors import UserError
+from convs2s.errors import UnreadableFileError, UserError
 
 Entries = dict[str, Values]  # name -> the keys that its entry states
 
@@ -347,6 +347,10 @@ def _read_tasks(
     for name in files.names("config/tasks"):
         try:
             entries[name] = _task_entry(files, name)
+        except UnreadableFileError:
+            # A job that left out this task would write tables without its rows, although the run
+            # was planned with them.
+            raise
         except UserError as error:
             broken[name] = error
     entries = files.overridden("tasks", entries)

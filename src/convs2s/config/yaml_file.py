@@ -8,7 +8,7 @@ from typing import NamedTuple
 import yaml
 from yaml.constructor import ConstructorError
 
-from convs2s.errors import UserError
+from convs2s.errors import UnreadableFileError, UserError
 from convs2s.files.limits import DEEPEST_NESTING, MOST_YAML_VALUES
 
 _MERGE = "tag:yaml.org,2002:merge"
@@ -75,13 +75,14 @@ def read_yaml(path: Path, name: str) -> object:
     """Return the content of a YAML file; None if it is empty.
 
     Raises:
-        UserError: The file cannot be read, is not valid YAML or repeats a key. The message names
-            the file as ``name``, and the line.
+        UnreadableFileError: The file cannot be read.
+        UserError: The file is not valid YAML or repeats a key. The message names the file as
+            ``name``, and the line.
     """
     try:
         return yaml.load(path.read_bytes(), _Loader)
     except OSError as error:
-        raise UserError(f"{name}: cannot be read: {error.strerror}") from None
+        raise UnreadableFileError(f"{name}: cannot be read: {error.strerror}") from None
     except yaml.MarkedYAMLError as error:
         line = f":{error.problem_mark.line + 1}" if error.problem_mark else ""
         raise UserError(f"{name}{line}: {error.problem or 'not valid YAML'}") from None
