@@ -73,8 +73,9 @@ def pytest_collection_modifyitems(
     """Have processes take first what runs for minutes: Slurm's tests, and those of the workflow."""
 
     def place(item: pytest.Item) -> int:
-        is_slow = "tests/workflow/" in item.nodeid
-        return -is_slow - ("/test_slurm_" in item.nodeid)
+        if "tests/workflow/test_slurm_" in item.nodeid:
+            return 0
+        return 1 if "tests/workflow/" in item.nodeid else 2
 
     if config.pluginmanager.hasplugin("xdist"):
         items.sort(key=place)

@@ -237,6 +237,18 @@ def test_a_network_that_fixed_scales_would_spoil_has_none(factor: float) -> None
     assert scales_of(model) == {}
 
 
+def test_a_scale_is_the_largest_magnitude_by_127() -> None:
+    """The random sentences have all of a small vocabulary's types at the first positions."""
+    model = soft(factor=0.5)
+    scales = scales_of(model)
+    table = model.encoder.embedding.tokens.detach()
+    positions = model.state_dict()["encoder.embedding.positions"]
+    read = table[1:, None] + positions[None, :4]
+    assert scales["encoder.in_projection"] >= float(read.abs().max()) / 127.001
+    table.mul_(2)
+    assert scales_of(model)["encoder.in_projection"] > scales["encoder.in_projection"]
+
+
 def test_a_model_file_has_the_scales_of_its_weights(model: Path) -> None:
     """Found again, with other threads and random numbers, they are the same to the last bit."""
     weights, description = load_weights(model)

@@ -8,6 +8,20 @@ from tests.support.golden import DATA
 from tests.support.trained import import_trained
 
 
+@pytest.fixture(
+    scope="session", params=["own", pytest.param("shared", marks=pytest.mark.shared)]
+)
+def golden(request: pytest.FixtureRequest) -> Path:
+    """The original tools' output of this project's text, and of real text beside it.
+
+    The folders are called ``data`` and ``golden``.
+    """
+    if request.param == "own":
+        return DATA
+    shared: Path = request.getfixturevalue("shared")
+    return shared / "golden"
+
+
 @pytest.fixture
 def folder() -> Path:
     """fairseq's vectors over random weights."""

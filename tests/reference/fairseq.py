@@ -11,16 +11,24 @@ import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
-from convs2s.config.architecture import ConvS2SArchitecture
 from convs2s.config.decoding import DecodingSettings
 from convs2s.data.store import TokenStore, write_store
 from convs2s.data.vocabulary import PADDING
 from convs2s.interop import fairseq as layout
-from convs2s.interop.checkpoint import read_checkpoint
 from convs2s.models.convs2s import ConvS2S
 from convs2s.models.kernels.logits import summed_cross_entropy
-from tests.support.networks import options
+from tests.support.networks import convs2s, options
 
+LAYERS = ((32, 3), (32, 3), (24, 1))
+ARCHITECTURE = convs2s(
+    LAYERS,
+    LAYERS,
+    embedding=16,
+    output_embedding=16,
+    positions={"maximum": 20},
+    dropout=0.0,
+    gradient_scaling="fairseq",
+)
 TYPES = 48
 
 Arrays = Mapping[str, npt.NDArray[Any]]
@@ -31,7 +39,7 @@ _SPECIAL = torch.argsort(layout.our_order(layout.FAIRSEQ_SPECIAL_TOKENS))
 def our_indices(array: npt.NDArray[Any]) -> Tensor:
     """Return the indices that we have for fairseq's; only special tokens have others."""
     theirs = torch.from_numpy(array)
-    return torch.where(theirs < 4, _SPECIAL[theirs.clamp(max=3)], theirs)
+    return torch.where(theirs < len(_SPECIAL), _SPECIAL[theirs.clamp(max=3)], theirs)
 
 
 def by_our_types(array: npt.NDArray[Any]) -> Tensor:
@@ -42,8 +50,11 @@ def by_our_types(array: npt.NDArray[Any]) -> Tensor:
 def part(arrays: Arrays, prefix: str) -> dict[str, npt.NDArray[Any]]:
     """Return the arrays whose names start with ``prefix.``, without it."""
     start = f"{prefix}."
-    names = [name for name in arrays if name.startswith(start)]
-    return {name.removeprefix(start): arrays[name] for name in names}
+    return {
+        name.removeprefix(start): arrays[name]
+        for name in arrays
+        if name.startswith(start)
+    }
 
 
 def to_ours(name: str, array: npt.NDArray[Any]) -> Tensor:
@@ -51,14 +62,14 @@ def to_ours(name: str, array: npt.NDArray[Any]) -> Tensor:
     return layout.to_ours(name, torch.from_numpy(array))
 
 
-def load(folder: Path) -> ConvS2S:
+def load(folder: Path, dtype: torch.dtype = torch.float32) -> ConvS2S:
     """Return the tiny model."""
-    name = "checkpoint_tiny.pt"
-    checkpoint = read_checkpoint(folder / name)
-    architecture = layout.architecture_of(checkpoint, name)
-    assert isinstance(architecture, ConvS2SArchitecture)
-    model = ConvS2S(architecture, TYPES, TYPES)
-    model.load_state_dict(layout.convert(checkpoint.weights, model, name))
+    model = ConvS2S(ARCHITECTURE, TYPES, TYPES).to(dtype)
+    weights = np.load(folder / "checkpoint_tiny_weights.npz")
+    names = [name for name, _ in model.named_parameters()]
+    model.load_state_dict(
+        {name: to_ours(name, weights[layout.their_name(name)]) for name in names}
+    )
     return model
 
 
@@ -80,11 +91,10 @@ def sides(arrays: Arrays) -> tuple[Tensor, Tensor, Tensor]:
 def write_pairs(path: Path, arrays: Arrays) -> TokenStore:
     """Write a batch as a store to train on."""
     source, _, target = sides(arrays)
-    rows = [
-        tuple(side[side != PADDING].tolist() for side in row)
-        for row in zip(source, target, strict=True)
-    ]
-    write_store(path, rows)
+    rows = zip(source, target, strict=True)
+    write_store(
+        path, (tuple(side[side != PADDING].tolist() for side in row) for row in rows)
+    )
     return TokenStore(path)
 
 
@@ -126,11 +136,11 @@ def generation(folder: Path, batch: str, search: str) -> Generation:
     described = json.loads((folder / "golden.json").read_text())
     arguments = described["generation_cases"][name]["args"]
     golden = np.load(folder / "golden_generate.npz")
-    lengths = golden[f"{name}.lengths"]
-    tokens = [
-        [our_indices(row[:length]).tolist() for row, length in zip(*each, strict=True)]
-        for each in zip(golden[f"{name}.tokens"], lengths, strict=True)
-    ]
+    sentences = zip(golden[f"{name}.tokens"], golden[f"{name}.lengths"], strict=True)
+    tokens = []
+    for rows, lengths in sentences:
+        cut = [row[:length] for row, length in zip(rows, lengths, strict=True)]
+        tokens.append([our_indices(row).tolist() for row in cut])
     settings = options(
         beam=arguments["beam"],
         length_penalty=0.0 if arguments["unnormalized"] else arguments["lenpen"],
@@ -142,9 +152,9 @@ def generation(folder: Path, batch: str, search: str) -> Generation:
         unknown_penalty=arguments["unkpen"],
     )
     source, _, _ = inputs(folder, batch)
-    return Generation(
-        source, settings, tokens, golden[f"{name}.scores"], golden[f"{name}.attention"]
-    )
+    scores = golden[f"{name}.scores"]
+    attention = golden[f"{name}.attention"]
+    return Generation(source, settings, tokens, scores, attention)
 
 
 def summed_loss(
@@ -169,3 +179,53 @@ def gradients(model: nn.Module) -> dict[str, Tensor]:
         assert parameter.grad is not None, name
         found[name] = parameter.grad
     return found
+
+
+def norm(tensors: Mapping[str, Tensor]) -> float:
+    """Return the norm over all tensors together."""
+    return float(
+        torch.stack([tensor.double().norm() for tensor in tensors.values()]).norm()
+    )
+
+
+def assert_same_output(
+    output: tuple[Tensor, list[Tensor]],
+    source: Tensor,
+    previous: Tensor,
+    arrays: Arrays,
+    tolerance: float,
+) -> None:
+    """Compare logits and the attention's mean over blocks where nothing is padding."""
+    logits, attentions = output
+    real = previous != PADDING
+    expected = by_our_types(arrays["logits"]).to(logits.dtype)
+    torch.testing.assert_close(logits[real], expected[real], atol=tolerance, rtol=0)
+    assert_same_attention(
+        attentions, source, previous, arrays["avg_attn"], min(tolerance, 1e-5)
+    )
+
+
+def assert_same_attention(
+    attentions: list[Tensor],
+    source: Tensor,
+    previous: Tensor,
+    mean: npt.NDArray[Any],
+    tolerance: float,
+) -> None:
+    """Compare the attention's mean over blocks with fairseq's, whose source is padded left."""
+    real = previous != PADDING
+    ours = torch.stack(attentions).mean(0)
+    theirs = torch.from_numpy(mean).to(ours.dtype)
+    for row, tokens in enumerate((source != PADDING).sum(1).tolist()):
+        torch.testing.assert_close(
+            ours[row, real[row], :tokens],
+            theirs[row, real[row], theirs.shape[2] - tokens :],
+            atol=tolerance,
+            rtol=0,
+        )
+
+
+def assert_same_gradient(name: str, gradient: Tensor, arrays: Arrays) -> None:
+    """Compare the gradient of our parameter ``name`` to 1e-4 of fairseq's norm."""
+    expected = to_ours(name, arrays[f"grad.{layout.their_name(name)}"])
+    assert float((gradient - expected).norm()) <= 1e-4 * float(expected.norm()), name

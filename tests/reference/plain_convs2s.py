@@ -4,8 +4,12 @@ It knows the names of the weights and nothing else of the package: no padding, n
 operations. What autograd makes of it are the gradients that training has to follow.
 """
 
-from torch import Tensor, nn
-from torch.nn import functional
+from collections.abc import Mapping
+
+import torch
+from torch import Tensor
+
+Weights = Mapping[str, Tensor]
 
 HALF = 0.5**0.5
 
@@ -14,19 +18,15 @@ ENCODER_STACK = ("encoder.in_projection", "encoder.blocks", "encoder.out_project
 
 
 class PlainConvS2S:
-    """A copy of a network's weights, and how they are read.
+    """Some weights, and how they are read.
 
     Attributes:
         weights: by the names of the network's ``state_dict``.
         gradient_factor: of the gradient that enters the encoder's stack from the attention.
     """
 
-    def __init__(self, network: nn.Module, gradient_factor: float = 1.0) -> None:
-        self.weights = {
-            name: parameter.detach().clone().requires_grad_()
-            for name, parameter in network.named_parameters()
-        }
-        self.gradient_factor = gradient_factor
+    def __init__(self, weights: Weights, gradient_factor: float = 1.0) -> None:
+        self.weights, self.gradient_factor = weights, gradient_factor
 
     def logits(self, source: Tensor, previous: Tensor) -> tuple[Tensor, list[Tensor]]:
         """Return logits (n, V) and the attention (n, m) of each attending block."""
@@ -44,8 +44,9 @@ class PlainConvS2S:
                 attentions.append(attention)
                 # The mean of m values has 1/m of their variance: m * sqrt(1/m).
                 context = attention @ values * len(source) ** 0.5
-                read = self._linear(f"{name}.attention.out_projection", context)
-                x = (read + x) * HALF
+                x = (
+                    self._linear(f"{name}.attention.out_projection", context) + x
+                ) * HALF
             x = (x + kept) * HALF
         return self._output(self._linear("decoder.out_projection", x)), attentions
 
@@ -66,10 +67,13 @@ class PlainConvS2S:
         return embedded if positions is None else embedded + positions[: len(tokens)]
 
     def _blocks(self, side: str) -> list[str]:
-        names: list[str] = []
-        while f"{side}.blocks.{len(names)}.convolution.weight_v" in self.weights:
-            names.append(f"{side}.blocks.{len(names)}")
-        return names
+        prefix = f"{side}.blocks."
+        numbers = {
+            int(name[len(prefix) :].partition(".")[0])
+            for name in self.weights
+            if name.startswith(prefix)
+        }
+        return [f"{prefix}{number}" for number in sorted(numbers)]
 
     def _kernel(self, block: str) -> int:
         return self.weights[f"{block}.convolution.weight_v"].shape[1]
@@ -77,7 +81,13 @@ class PlainConvS2S:
     def _convolve(self, block: str, x: Tensor, before: int) -> Tensor:
         """Convolve (n, d), ``before`` places of each window before its own, and gate."""
         weight, kernel = self._normalized(f"{block}.convolution"), self._kernel(block)
-        padded = functional.pad(x, (0, 0, before, kernel - 1 - before))
+        padded = torch.cat(
+            [
+                x.new_zeros(before, x.shape[1]),
+                x,
+                x.new_zeros(kernel - 1 - before, x.shape[1]),
+            ]
+        )
         places = (padded[k : k + len(x)] @ weight[:, k].T for k in range(kernel))
         convolved = sum(places, start=self.weights[f"{block}.convolution.bias"])
         values, gates = convolved.chunk(2, dim=1)
@@ -101,3 +111,14 @@ class PlainConvS2S:
         v, g = self.weights[f"{name}.weight_v"], self.weights[f"{name}.weight_g"]
         norm = v.flatten(1).square().sum(1).sqrt()
         return v * (g / norm).reshape(-1, *[1] * (v.dim() - 1))
+
+
+def negative_log_likelihood(logits: Tensor, target: Tensor, smoothing: float) -> Tensor:
+    """Return the loss of (n, V) summed over the target (n,), in nats.
+
+    ``smoothing`` of the probability mass is spread evenly over all types.
+    """
+    truth = torch.full_like(logits, smoothing / logits.shape[1])
+    truth[torch.arange(len(target)), target] += 1.0 - smoothing
+    log_probabilities = logits - logits.logsumexp(1, keepdim=True)
+    return -(truth * log_probabilities).sum()

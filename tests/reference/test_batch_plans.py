@@ -1,5 +1,6 @@
 """An epoch's plan: what a plain implementation gives, in little memory, however many pairs."""
 
+import itertools
 import json
 import subprocess
 import sys
@@ -9,13 +10,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-import yaml
 
 from convs2s.config.model import BatchLimits
 from convs2s.data import batches
 from convs2s.data.batches import plan_batches
 
-PAIRS = 5_000
+PAIRS = 20_000
 
 
 def lengths(pairs: int) -> tuple[Any, Any]:
@@ -36,14 +36,14 @@ def plain_cut(
     """Row by row: a run takes the next row unless that breaks a limit."""
     runs: list[list[int]] = []
     for row in rows:
-        grown = [*runs[-1], row] if runs else [row]
-        widest = max(LONGEST[one] for one in grown)
+        grown = [*runs[-1], row] if runs else []
+        widest = max((LONGEST[one] for one in grown), default=0)
         full = sentences is not None and len(grown) > sentences
         wide = tokens is not None and len(grown) * widest > tokens
         if full or wide or not runs:
             runs.append([row])
         else:
-            runs[-1] = grown
+            runs[-1].append(row)
     return runs
 
 
@@ -56,40 +56,52 @@ def plain_plan(limits: BatchLimits) -> list[list[int]]:
     shuffled = [found[index] for index in draw.permutation(len(found))]
     if limits.split == "accumulate":
         return shuffled
-    parts = []
-    for batch in shuffled:
-        parts += plain_cut(batch, None, limits.micro_batch_tokens)
-    return parts
-
-
-# Some rows alone are over 100 tokens.
-LIMITS: list[dict[str, Any]] = yaml.safe_load("""
-- {sentences: 64, micro_batch_tokens: 4000}
-- {sentences: 64, tokens: 1500}
-- {sentences: null, tokens: 100}
-- {sentences: 512, micro_batch_tokens: 4000, split: separate}
-- {sentences: null, tokens: 4000, lengths: mixed}
-""")
+    parts = (plain_cut(batch, None, limits.micro_batch_tokens) for batch in shuffled)
+    return list(itertools.chain.from_iterable(parts))
 
 
 @pytest.mark.parametrize("chunk", [batches.SORT_CHUNK, 1009])
-@pytest.mark.parametrize("stated", LIMITS)
+@pytest.mark.parametrize(
+    ("sentences", "tokens", "micro_batch_tokens", "others"),
+    [
+        (64, None, 4000, {}),
+        (64, 1500, None, {}),
+        (None, 100, None, {}),  # some rows alone are over it
+        (512, None, 4000, {"split": "separate"}),
+        (64, None, None, {"lengths": "mixed"}),
+        (None, 4000, None, {"lengths": "mixed"}),
+    ],
+)
 def test_a_plan_is_that_of_the_plain_implementation(
-    monkeypatch: pytest.MonkeyPatch, stated: dict[str, Any], chunk: int
+    monkeypatch: pytest.MonkeyPatch,
+    sentences: int | None,
+    tokens: int | None,
+    micro_batch_tokens: int | None,
+    others: dict[str, Any],
+    chunk: int,
 ) -> None:
     monkeypatch.setattr(batches, "SORT_CHUNK", chunk)
-    limits = BatchLimits.model_validate({"micro_batch_tokens": None} | stated)
+    limits = BatchLimits(
+        sentences=sentences,
+        tokens=tokens,
+        micro_batch_tokens=micro_batch_tokens,
+        **others,
+    )
     plan = plan_batches(SOURCE, TARGET, limits, np.random.default_rng([1, 2]))
     assert [rows.tolist() for rows in plan] == plain_plan(limits)
     nothing = np.zeros(0, np.int32)
     assert plan_batches(nothing, nothing, limits, np.random.default_rng(1)) == []
 
 
-def test_planning_takes_a_few_bytes_a_pair(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("tokens", [None, 4000])
+def test_planning_takes_a_few_bytes_a_pair(
+    tokens: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
     pairs = 200_000  # beside which the fixed costs are small
     monkeypatch.setattr(batches, "SORT_CHUNK", pairs // 50)
     source, target = lengths(pairs)
-    limits = BatchLimits(sentences=None, tokens=4000, micro_batch_tokens=None)
+    sentences = None if tokens else 64
+    limits = BatchLimits(sentences=sentences, tokens=tokens, micro_batch_tokens=None)
     tracemalloc.start()
     plan = plan_batches(source, target, limits, np.random.default_rng(1))
     held, peak = tracemalloc.get_traced_memory()
@@ -101,9 +113,14 @@ def test_planning_takes_a_few_bytes_a_pair(monkeypatch: pytest.MonkeyPatch) -> N
 
 @pytest.mark.slow
 def test_36_million_pairs_start_in_flat_memory(root: Path, tmp_path: Path) -> None:
-    benchmark = root / "benchmarks/store.py"
-    printed = subprocess.check_output([sys.executable, benchmark, "--folder", tmp_path])
-    figures = json.loads(printed.splitlines()[-1])
+    command = [
+        sys.executable,
+        str(root / "benchmarks/store.py"),
+        "--folder",
+        str(tmp_path),
+    ]
+    finished = subprocess.run(command, capture_output=True, text=True, check=True)
+    figures = json.loads(finished.stdout.splitlines()[-1])
     assert figures["pairs"] == 36_000_000
     assert figures["peak_mebibytes"] < 700e6 / 2**20
     assert figures["growth"] < 0.05

@@ -6,36 +6,35 @@ from typing import Any, cast
 
 import pytest
 import torch
-import yaml
 from torch import Tensor
 
 from convs2s.config.decoding import DecodingSettings
 from convs2s.data.batches import Indices
 from convs2s.data.vocabulary import END, PADDING, UNKNOWN
-from convs2s.decoding.search import beam_search
+from convs2s.decoding.search import Hypothesis, beam_search
 from convs2s.models.ensemble import DecoderState, Ensemble
 from plain_decoder import plain_search
 from tests.support.networks import batch, network, options
 
 # ---- the plain search ----
 
-# The network has 30 positions, one of which is for </s>.
-SWITCHES: list[dict[str, Any]] = yaml.safe_load("""
-- {beam: 1}
-- {beam: 2}
-- {}
-- {beam: 10, maximum_length: {factor: 0, offset: 3}}
-- {length_penalty: 0.0}
-- {length_penalty: 0.6}
-- {minimum_length: 3}
-- {minimum_length: 4}
-- {minimum_length: 6, maximum_length: {factor: 0.5, offset: 2}}
-- {maximum_length: {factor: 0.4, offset: 1}}
-- {maximum_length: {factor: 2.5, offset: 1}}
-- {beam: 2, minimum_length: 30, maximum_length: {factor: 9, offset: 20}}
-- {unknown_penalty: 3.0}
-- {unknown_penalty: 0.3}
-""")
+LENGTHS = (6, 2, 4)
+
+SWITCHES: tuple[dict[str, Any], ...] = (
+    {"beam": 1},
+    {"beam": 2},
+    {},
+    {"beam": 10, "maximum_length": {"factor": 0, "offset": 3}},
+    {"length_penalty": 0.0},
+    {"length_penalty": 0.6},
+    {"length_penalty": 1.7},
+    {"minimum_length": 4},
+    {"minimum_length": 6, "maximum_length": {"factor": 0.5, "offset": 2}},
+    {"maximum_length": {"factor": 0.4, "offset": 1}},
+    {"maximum_length": {"factor": 2.5, "offset": 1}},
+    {"unknown_penalty": 3.0},
+    {"unknown_penalty": 0.3},
+)
 
 FOND: tuple[dict[int, float], ...] = ({}, {UNKNOWN: 2.0}, {END: 4.0}, {PADDING: 3.0})
 """Types that a network likes, padding among them, which nobody may write."""
@@ -54,15 +53,38 @@ def test_the_search_finds_what_a_plain_one_finds(
             model.output.bias[token] += bias
     limit = {"maximum_length": {"factor": 1.0, "offset": 3}}
     settings = DecodingSettings.model_validate(limit | switch)
-    source = batch(6, 2, 4)
-    for row, hypotheses in zip(
-        source, beam_search(Ensemble([model]), source, settings), strict=True
-    ):
-        expected = plain_search(model, row[row != PADDING], settings)
-        assert [one.tokens for one in hypotheses] == [tokens for tokens, _ in expected]
+    for source in (batch(*LENGTHS), batch(*reversed(LENGTHS))):
+        expected = [
+            plain_search(model, row[row != PADDING], settings) for row in source
+        ]
+        found = beam_search(Ensemble([model]), source, settings)
+        assert [[one.tokens for one in each] for each in found] == [
+            [tokens for tokens, _ in each] for each in expected
+        ]
         # The plain one adds up in fp32.
-        scores = [score for _, score in expected]
-        assert [one.score for one in hypotheses] == pytest.approx(scores, abs=1e-5)
+        assert [one.score for each in found for one in each] == pytest.approx(
+            [score for each in expected for _, score in each], abs=1e-5
+        )
+
+
+@pytest.mark.parametrize(
+    ("maximum", "lengths"),
+    [
+        ({"factor": 0.1, "offset": 5}, (5, 5)),
+        ({"factor": 2, "offset": 1}, (9, 5)),
+        # The network has 30 positions, one of which is for </s>.
+        ({"factor": 9, "offset": 20}, (29, 29)),
+    ],
+)
+def test_the_maximum_length_of_a_source_is_above_the_minimum(
+    maximum: dict[str, float], lengths: tuple[int, int]
+) -> None:
+    model = network(1).eval()
+    assert model.positions["target"] == 30
+    settings = options(beam=2, minimum_length=30, maximum_length=maximum)
+    found = beam_search(Ensemble([model]), batch(4, 2), settings)
+    for hypotheses, length in zip(found, lengths, strict=True):
+        assert {len(one.tokens) for one in hypotheses} == {length}
 
 
 # ---- probabilities set by hand ----
@@ -81,12 +103,13 @@ HALF = {END: 0.5, A: 0.25, B: 0.25}
 EQUAL = {END: {A: 0.5, B: 0.5}, A: HALF, B: {C: 1.0}, C: HALF}
 
 
-class Bigrams(DecoderState):
-    """An ensemble, and its state in a search, that looks at nothing but the last token."""
+class Bigrams:
+    """An ensemble that looks at nothing but the last token."""
 
     attends = False
 
     def __init__(self, following: Mapping[int, Mapping[int, float]]) -> None:
+        self.steps = 0
         self.table = torch.full((C + 1, C + 1), -torch.inf)
         for last, probabilities in following.items():
             for token, probability in probabilities.items():
@@ -96,11 +119,24 @@ class Bigrams(DecoderState):
         """There is no limit."""
 
     def start(self, source: Indices, *_: object) -> DecoderState:
+        return BigramsState(source, self)
+
+
+class BigramsState(DecoderState):
+    def __init__(self, source: Indices, ensemble: Bigrams) -> None:
         super().__init__([], [], torch.from_numpy(source), "probabilities")
-        return self
+        self.ensemble = ensemble
 
     def step(self, previous: Tensor) -> tuple[Tensor, None]:
-        return self.table[previous], None
+        self.ensemble.steps += 1
+        return self.ensemble.table[previous], None
+
+
+def searched(
+    bigrams: Bigrams, *lengths: int, **settings: Any
+) -> list[list[Hypothesis]]:
+    ensemble = cast(Ensemble, bigrams)
+    return beam_search(ensemble, batch(*lengths), options(**settings))
 
 
 @pytest.mark.parametrize(
@@ -122,7 +158,12 @@ def test_what_becomes_of_the_place_of_a_finished_hypothesis(
 ) -> None:
     limit = {"factor": 0, "offset": 3}
     how = {"finished": finished, "length_penalty": 0.0, "maximum_length": limit}
-    ensemble = cast(Ensemble, Bigrams(following))
-    for found in beam_search(ensemble, batch(4, 2), options(beam=2, **how)):
-        scored = [(one.tokens, round(math.exp(one.score), 6)) for one in found]
-        assert scored == expected
+    (found,) = searched(Bigrams(following), 4, beam=2, **how)
+    assert [(one.tokens, round(math.exp(one.score), 6)) for one in found] == expected
+
+
+@pytest.mark.parametrize(("beam", "steps"), [(1, 2), (2, 3)])
+def test_a_search_ends_with_its_last_output(beam: int, steps: int) -> None:
+    bigrams = Bigrams(NEXT)
+    searched(bigrams, 4, 2, beam=beam, maximum_length={"factor": 0, "offset": 40})
+    assert bigrams.steps == steps

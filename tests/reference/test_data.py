@@ -1,10 +1,11 @@
-"""The golden data are those that the original tools wrote."""
+"""The golden data are those that the original tools wrote, and no more than a clone can bear."""
 
 from convs2s.files.checksums import sha256
 from convs2s.files.text import read_lines
 from tests.support.golden import DATA
 
 SUMS = "SHA256SUMS"
+MOST_BYTES = 12_000_000
 
 
 def test_every_file_has_its_checksum() -> None:
@@ -16,3 +17,7 @@ def test_every_file_has_its_checksum() -> None:
     assert {
         f"./{path.relative_to(DATA).as_posix()}": sha256(path) for path in files
     } == stated
+
+
+def test_the_data_are_small() -> None:
+    assert sum(path.stat().st_size for path in DATA.rglob("*")) < MOST_BYTES

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import torch
 
+from convs2s.config.architecture import ConvS2SArchitecture
 from convs2s.data.vocabulary import PADDING
 from convs2s.interop.checkpoint import Checkpoint, read_checkpoint
 from convs2s.interop.fairseq import (
@@ -17,7 +18,14 @@ from convs2s.interop.fairseq import (
 )
 from convs2s.model_file import load_model
 from convs2s.models.build import build_network
+from convs2s.models.convs2s import ConvS2S
 from tests.reference import fairseq
+
+COMPARED = (
+    "encoder.embedding.tokens",
+    "encoder.blocks.0.convolution.weight_v",
+    "decoder.embedding.tokens",
+)
 
 
 @pytest.mark.parametrize(
@@ -31,15 +39,19 @@ from tests.reference import fairseq
 def test_layouts_import_to_their_logits(
     folder: Path, tmp_path: Path, checkpoint: str, file: str, key: str
 ) -> None:
-    dictionaries = folder / "dict.src.txt", folder / "dict.tgt.txt"
-    files = FairseqFiles(folder / f"{checkpoint}.pt", *dictionaries, None)
+    files = FairseqFiles(
+        folder / f"{checkpoint}.pt",
+        folder / "dict.src.txt",
+        folder / "dict.tgt.txt",
+        None,
+    )
     output = tmp_path / "model.safetensors"
     import_fairseq(files, output, task="tiny", languages=None, preparation="moses_test")
     model, description = load_model(output)
     assert description.languages == {"source": "src", "target": "tgt"}
-    stated = description.architecture.model_dump()
-    assert stated["positions"]["maximum"] == 20
-    assert stated["gradient_scaling"] == "fairseq"
+    assert isinstance(description.architecture, ConvS2SArchitecture)
+    assert description.architecture.positions.maximum == 20
+    assert description.architecture.gradient_scaling == "fairseq"
     first = ("<pad>", "</s>", "<unk>", "<s>", "s09")
     assert description.vocabularies()[0].tokens[:5] == first
     source, previous, _ = fairseq.inputs(folder, "ragged")
@@ -62,21 +74,35 @@ def test_layouts_import_to_their_logits(
     ],
 )
 def test_other_options_are_fairseqs(folder: Path, name: str) -> None:
-    """Attention, kernels, widths and sharing.
+    """Attention, kernels, widths and sharing: forward, loss and gradients.
 
     In float64, as one variant's logits are as large as 24: what differs is fairseq's rounding.
     """
     described = json.loads((folder / "golden_variants.json").read_text("utf-8"))
     golden = fairseq.part(np.load(folder / "golden_variants.npz"), name)
     base = read_checkpoint(folder / "checkpoint_tiny.pt").arguments
-    arrays = fairseq.part(golden, "model")
-    weights = {key: torch.from_numpy(array) for key, array in arrays.items()}
+    weights = {
+        key: torch.from_numpy(array)
+        for key, array in fairseq.part(golden, "model").items()
+    }
     checkpoint = Checkpoint(base | described[name]["options"], weights)
     architecture = architecture_of(checkpoint, name)
     model = build_network(architecture, fairseq.TYPES, fairseq.TYPES)
+    assert isinstance(model, ConvS2S)
     model.load_state_dict(convert(weights, model, name))
-    source, previous, _ = fairseq.inputs(folder, "ragged")
-    real = previous != PADDING
-    logits, _ = model.double().eval()(source, previous)
-    expected = fairseq.by_our_types(golden["logits"]).double()
-    torch.testing.assert_close(logits[real], expected[real], atol=1e-4, rtol=0)
+    model.double().eval()
+    source, previous, target = fairseq.inputs(folder, "ragged")
+    logits, attentions = model(source, previous)
+    # fairseq's mean over the attending blocks divides by the number of all blocks.
+    share = len(attentions) / len(model.decoder.blocks)
+    output = (logits, [attention * share for attention in attentions])
+    fairseq.assert_same_output(output, source, previous, golden, 1e-4)
+    loss = fairseq.summed_loss(model, source, previous, target)
+    assert loss.item() == pytest.approx(float(golden["loss_sum"]), rel=1e-4)
+    if name != "share_embed":  # its gradients are of two uses of one table
+        loss.backward()
+        found = fairseq.gradients(model)
+        norm = float(golden["grad_norm_of_sum"])
+        assert fairseq.norm(found) == pytest.approx(norm, rel=1e-4)
+        for parameter in COMPARED:
+            fairseq.assert_same_gradient(parameter, found[parameter], golden)

@@ -6,36 +6,33 @@ import pytest
 import torch
 
 from convs2s.training.schedule import Schedule, TrainerState, set_learning_rate
-from tests.reference.tables import values
 from tests.support import tiny
 
-PLATEAU = {"maximum_epochs": None}
-
-# The second rate is below the least one from the beginning.
-PLATEAUS = """
-0.25    => null => [3, 4, 3.5, 3.2] => [0.25, 0.025, 0.0025, 0.00025]           => 1 => false
-0.25    => null => [5, 6, 3, 2, 1]  => [0.25, 0.025, 0.0025, 0.00025, 0.000025] => 5 => true
-0.25    => null => [3, 2, 2]        => [0.25, 0.25, 0.025]                      => 2 => false
-0.00005 => null => [5, 4, 3]        => [0.00005, 0.00005, 0.00005]              => 3 => false
-0.00005 => null => [5, 4, 4.5]      => [0.00005, 0.00005, 0.000005]             => 2 => true
-0.25    => 2    => [3, 2]           => [0.25, 0.25]                             => 2 => true
-0.25    => 3    => [3, 2]           => [0.25, 0.25]                             => 2 => false
-"""
+PLATEAU: dict[str, Any] = {"maximum_epochs": None}
+LOW = {**PLATEAU, "optimizer": "adam", "learning_rate": 5e-5}
 
 
 @pytest.mark.parametrize(
-    ("first", "maximum", "losses", "rates", "best", "ends"), values(PLATEAUS)
+    ("changes", "losses", "rates", "best", "end"),
+    [
+        (PLATEAU, [5, 4, 4.1, 3, 2, 1], [0.25, 0.25, 25e-3, 25e-4, 25e-5, 25e-6], 6, 1),
+        (PLATEAU, [3, 4, 3.5, 3.2], [0.25, 0.025, 0.0025, 0.00025], 1, 0),
+        (PLATEAU, [3, 2, 2], [0.25, 0.25, 0.025], 2, 0),
+        (LOW, [5, 4, 3], [5e-5, 5e-5, 5e-5], 3, 0),
+        (LOW, [5, 4, 4.5], [5e-5, 5e-5, 5e-6], 2, 1),
+        ({"maximum_epochs": 2}, [3, 2], [0.25, 0.25], 2, 1),
+        ({"maximum_epochs": 3}, [3, 2], [0.25, 0.25], 2, 0),
+    ],
 )
 def test_a_plateau_divides_after_each_epoch_from_the_first_that_is_no_better(
-    first: float,
-    maximum: int | None,
+    changes: dict[str, Any],
     losses: list[float],
     rates: list[float],
     best: int,
-    ends: bool,
+    end: bool,
 ) -> None:
-    recipe = tiny.settings(maximum_epochs=maximum).training
-    schedule = Schedule(first)
+    recipe = tiny.settings(**changes).training
+    schedule = Schedule(recipe.learning_rate)
     assert schedule.best_epoch == 0
     seen = []
     for epoch, loss in enumerate(losses, start=1):
@@ -44,54 +41,65 @@ def test_a_plateau_divides_after_each_epoch_from_the_first_that_is_no_better(
         seen.append(schedule.learning_rate)
     assert seen == pytest.approx(rates)
     assert schedule.best_epoch == best
-    assert (schedule.stop_reason is not None) == ends
+    assert (schedule.stop_reason is not None) == end
 
 
-# A higher BLEU is better whatever the loss, and one bad epoch divides nothing. Three in a row
-# without progress do; after that, each epoch divides. While the loss falls, the model learns. Near
-# zero, and of equal BLEU, the loss decides.
-BY_BLEU = """
-[3.0, 3.5, 4.0]           => [10, 9, 11]           => 3 => 0
-[3.0, 3.1, 3.2, 3.0]      => [10, 9, 9.5, 9.9]     => 1 => 1
-[3.0, 3.1, 3.2, 3.0, 3.0] => [10, 9, 9.5, 9.9, 11] => 5 => 2
-[3.0, 2.9, 2.8, 2.7, 2.6] => [9, 8, 8.5, 7, 8.9]   => 1 => 0
-[3.0, 2.9, 3.1, 2.9, 2.8] => [9, 8, 8.5, 7, 8.9]   => 1 => 0
-[3.0, 2.5, 2.0, 1.9, 1.8] => [0.2, 0, 0.1, 2.5, 0] => 5 => 0
-[3.0, 3.5, 3.1, 3.2]      => [0.2, 0, 0.1, 4.9]    => 1 => 1
-[3.0, 3.5, 3.2]           => [4.9, 5.0, 4.9]       => 2 => 0
-[3.0, 2.0, 2.5, 1.0]      => [100, 100, 100, 100]  => 4 => 0
-"""
-
-
-@pytest.mark.parametrize(("losses", "bleu", "best", "divisions"), values(BY_BLEU))
+@pytest.mark.parametrize(
+    ("epochs", "best", "divisions"),
+    [
+        # A higher BLEU is better whatever the loss, and one bad epoch divides nothing.
+        ([(3.0, 10.0), (3.5, 9.0), (4.0, 11.0)], 3, 0),
+        # Three in a row without progress do; after that, each epoch divides.
+        ([(3.0, 10.0), (3.1, 9.0), (3.2, 9.5), (3.0, 9.9)], 1, 1),
+        ([(3.0, 10.0), (3.1, 9.0), (3.2, 9.5), (3.0, 9.9), (3.0, 11.0)], 5, 2),
+        # While the loss falls, the model learns.
+        ([(3.0, 9.0), (2.9, 8.0), (2.8, 8.5), (2.7, 7.0), (2.6, 8.9)], 1, 0),
+        ([(3.0, 9.0), (2.9, 8.0), (3.1, 8.5), (2.9, 7.0), (2.8, 8.9)], 1, 0),
+        # Near zero, and of equal BLEU, the loss decides.
+        ([(3.0, 0.2), (2.5, 0.0), (2.0, 0.1), (1.9, 2.5), (1.8, 0.0)], 5, 0),
+        ([(3.0, 0.2), (3.5, 0.0), (3.1, 0.1), (3.2, 4.9)], 1, 1),
+        ([(3.0, 4.9), (3.5, 5.0), (3.2, 4.9)], 2, 0),
+        ([(3.0, 100.0), (2.0, 100.0), (2.5, 100.0), (1.0, 100.0)], 4, 0),
+    ],
+)
 def test_by_bleu_an_epoch_needs_a_higher_score_or_else_a_lower_loss(
-    losses: list[float], bleu: list[float], best: int, divisions: int
+    epochs: list[tuple[float, float]], best: int, divisions: int
 ) -> None:
-    recipe = tiny.settings(best_by="bleu", **PLATEAU).training
+    recipe = tiny.settings(best_by="bleu", maximum_epochs=None).training
     state = TrainerState(Schedule(0.25), 0.25, 1)
-    for loss, score in zip(losses, bleu, strict=True):
+    for loss, bleu in epochs:
         state.tokens = 1
-        state.finish_epoch(loss, None, recipe, score)
+        state.finish_epoch(loss, None, recipe, bleu)
     assert state.schedule.best_epoch == best
-    assert state.schedule.best_loss == losses[best - 1]
-    assert state.schedule.learning_rate == pytest.approx(0.25 / 10**divisions)
+    assert state.schedule.best_loss == epochs[best - 1][0]
+    rate = pytest.approx(0.25 / 10**divisions)
+    assert state.schedule.learning_rate == rate
     # A curve marks the same epoch.
-    assert min(state.history, key=lambda row: row.criterion).epoch == best
+    rows = min(state.history, key=lambda row: row.criterion)
+    assert rows.epoch == best
 
 
-# Steps as of Sutskever et al. (2014): halved every half epoch after the fifth. In the second row,
-# (5.3 - 5) / 0.1 is less than 3.
-WITHIN = """
-{kind: step, hold: 5, every: 0.5, divide_by: 2} => 7.5 => [0, 4.99, 5.01]    => [1, 1, 0.5]
-{kind: step, hold: 5, every: 0.5, divide_by: 2} => 7.5 => [5.49, 5.51, 7.49] => [0.5, 0.25, 0.03125]
-{kind: step, hold: 5, every: 0.1, divide_by: 2} => 9   => [5.3]              => [0.0625]
-{kind: cosine, warmup: 1.0}                     => 5   => [0.5, 1, 2]        => [0.5, 1, 0.8535534]
-{kind: cosine, warmup: 1.0}                     => 5   => [3, 5]             => [0.5, 0]
-{kind: cosine, warmup: 0}                       => 5   => [0]                => [1]
-"""
-
-
-@pytest.mark.parametrize(("schedule", "maximum", "moments", "rates"), values(WITHIN))
+@pytest.mark.parametrize(
+    ("schedule", "maximum", "moments", "rates"),
+    [
+        # Sutskever et al. 2014: halved every half epoch after the fifth.
+        (
+            {"kind": "step", "hold": 5, "every": 0.5, "divide_by": 2},
+            7.5,
+            [0.0, 4.99, 5.01, 5.49, 5.51, 6.01, 7.49],
+            [1, 1, 0.5, 0.5, 0.25, 0.125, 0.03125],
+        ),
+        # (5.3 - 5) / 0.1 is less than 3.
+        ({"kind": "step", "hold": 5, "every": 0.1, "divide_by": 2}, 9, [5.3], [0.0625]),
+        (
+            {"kind": "cosine", "warmup": 1.0},
+            5,
+            [0.5, 1, 2, 3, 5],
+            [0.5, 1, 0.853553391, 0.5, 0],
+        ),
+        ({"kind": "cosine", "warmup": 0}, 5, [0], [1]),
+    ],
+)
 def test_rates_within_a_training(
     schedule: dict[str, Any], maximum: float, moments: list[float], rates: list[float]
 ) -> None:
@@ -110,17 +118,17 @@ def test_steps_end_at_their_minimum() -> None:
     assert [end.stop_reason is None for end in ends] == [True, True, False]
 
 
-# 0.25, divided by 10 after each epoch, is below 0.0001 after four.
-LAST = """
-{schedule: {kind: cosine}, maximum_epochs: 5} => false => 1 => 5
-{maximum_epochs: null}                        => false => 1 => null
-{maximum_epochs: 2.5}                         => false => 1 => 2.5
-{maximum_epochs: null}                        => true  => 3 => 6
-{maximum_epochs: 2.5}                         => true  => 2 => 2.5
-"""
-
-
-@pytest.mark.parametrize(("changes", "annealing", "epoch", "last"), values(LAST))
+@pytest.mark.parametrize(
+    ("changes", "annealing", "epoch", "last"),
+    [
+        ({"schedule": {"kind": "cosine"}, "maximum_epochs": 5}, False, 1, 5),
+        (PLATEAU, False, 1, None),
+        ({"maximum_epochs": 2.5}, False, 1, 2.5),
+        # 0.25, divided by 10 after each epoch, is below 0.0001 after four.
+        (PLATEAU, True, 3, 6),
+        ({"maximum_epochs": 2.5}, True, 2, 2.5),
+    ],
+)
 def test_the_last_epoch_is_known_where_validation_does_not_decide_it(
     changes: dict[str, Any], annealing: bool, epoch: int, last: float | None
 ) -> None:
@@ -128,7 +136,9 @@ def test_the_last_epoch_is_known_where_validation_does_not_decide_it(
     assert Schedule(0.25, annealing).last_epoch(epoch, recipe) == last
 
 
-@pytest.mark.parametrize(("rate", "factor"), [(0.125, 2.0), (0.5, 0.5), (0.0, 1.0)])
+@pytest.mark.parametrize(
+    ("rate", "factor"), [(0.125, 2.0), (0.5, 0.5), (0.25, 1.0), (0.0, 1.0)]
+)
 def test_velocity_is_kept_whichever_way_the_rate_goes(
     rate: float, factor: float
 ) -> None:

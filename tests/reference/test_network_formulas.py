@@ -3,19 +3,24 @@
 Logits, attention and gradients of training, and each step of decoding.
 """
 
-from typing import Any
+from collections.abc import Callable
 
+import numpy as np
 import pytest
 import torch
 from torch import Tensor
 
 from convs2s.data.vocabulary import PADDING
+from convs2s.models.convs2s import ConvS2S
 from convs2s.models.network import Network
 from tests.reference.plain_convs2s import ENCODER_STACK, PlainConvS2S
-from tests.reference.plain_recurrent import PlainLstm, PlainRnn
+from tests.reference.plain_lstm import PlainLstm
+from tests.reference.plain_rnn import PlainRnn
 from tests.support.networks import (
+    TYPES,
     assert_incremental_equals_full,
     batch,
+    convs2s,
     lstm,
     network,
     rnn,
@@ -26,63 +31,74 @@ READ = batch(5, 5, 5).roll(1, 1)
 """What the decoder reads: ``</s>`` and tokens."""
 
 
-ROWS = [
-    (row, sentence[sentence != PADDING], READ[row])
-    for row, sentence in enumerate(SOURCE)
-]
-"""The place of each sentence, without its padding, and what the decoder reads."""
+def unpadded(row: Tensor) -> Tensor:
+    return row[row != PADDING]
+
+
+def selecting() -> ConvS2S:
+    """Even kernels, no target positions, and a lookup table as output layer."""
+    architecture = convs2s(
+        ((8, 2), (6, 4)),
+        ((8, 2), (8, 3)),
+        embedding=10,
+        output_embedding=6,
+        attention=[2],
+        positions={"target": False, "maximum": 30},
+        vocabulary_selection={},
+    )
+    torch.manual_seed(4)
+    model = ConvS2S(architecture, TYPES, TYPES).double()
+    for parameter in model.parameters():
+        parameter.data.mul_(2.0)
+    return model
 
 
 def near(found: Tensor, expected: Tensor) -> None:
     torch.testing.assert_close(found, expected, atol=1e-9, rtol=1e-9)
 
 
-# The last: an even kernel, no target positions, and a lookup table as output layer.
-NETWORKS: list[dict[str, Any]] = [
-    {},
-    {"attention": (True, False, True)},
-    {
-        "kernels": (2, 4, 3),
-        "attention": (False, True, False),
-        "positions": {"target": False, "maximum": 30},
-        "vocabulary_selection": {},
-    },
-]
-
-
-@pytest.mark.parametrize("settings", NETWORKS)
-def test_convs2s_computes_its_formulas(settings: dict[str, Any]) -> None:
-    model = network(**settings).eval()
-    plain = PlainConvS2S(model)
+@pytest.mark.parametrize(
+    "make", [network, lambda: network(attention=(True, False, True)), selecting]
+)
+def test_convs2s_computes_its_formulas(make: Callable[[], ConvS2S]) -> None:
+    model = make().eval()
+    weights = {
+        name: parameter.detach().clone().requires_grad_()
+        for name, parameter in model.named_parameters()
+    }
+    plain = PlainConvS2S(weights)
     logits, attentions = model(SOURCE, READ)
     upstream = torch.randn_like(logits)
-    total = torch.zeros(())
-    for row, words, previous in ROWS:
-        expected, attended = plain.logits(words, previous)
+    (logits * upstream).sum().backward()
+    for row, sentence in enumerate(SOURCE):
+        expected, attended = plain.logits(unpadded(sentence), READ[row])
         near(logits[row], expected)
         for mine, one in zip(attentions, attended, strict=True):
             near(mine[row, :, : one.shape[1]], one)
-        total = total + (expected * upstream[row]).sum()
-    gradients = torch.autograd.grad((logits * upstream).sum(), [*model.parameters()])
-    by_formulas = torch.autograd.grad(total, [*plain.weights.values()])
+        (expected * upstream[row]).sum().backward()
     # The default scaling divides the gradients of the encoder's stack (section 3.5).
-    for name, mine, one in zip(plain.weights, gradients, by_formulas, strict=True):
+    for name, parameter in model.named_parameters():
+        assert parameter.grad is not None
+        gradient = weights[name].grad
+        assert gradient is not None
         divisor = len(attentions) if name.startswith(ENCODER_STACK) else 1
-        near(mine, one / divisor)
+        near(parameter.grad, gradient / divisor)
     assert_incremental_equals_full(model, SOURCE, READ)
 
 
 @pytest.mark.parametrize("reverse_source", [True, False])
 def test_the_lstm_computes_its_formulas(reverse_source: bool) -> None:
     model = lstm(layers=3, reverse_source=reverse_source).eval()
-    plain = PlainLstm(model.state_dict())
+    weights = {name: tensor.numpy() for name, tensor in model.state_dict().items()}
+    plain = PlainLstm(weights, reverse_source)
     logits, _ = model(SOURCE, READ)
     states = model.encode(SOURCE)
-    for row, words, previous in ROWS:
-        expected = plain.states(words, reverse_source)
-        for mine, of_layer in zip(states, expected, strict=True):
-            near(torch.stack(mine)[:, 0, row], torch.stack(of_layer))
-        near(logits[row], plain.logits(expected, previous))
+    for row, sentence in enumerate(SOURCE):
+        words = unpadded(sentence).tolist()
+        near(logits[row], torch.from_numpy(plain.logits(words, READ[row].tolist())))
+        for mine, expected in zip(states, plain.states(words), strict=True):
+            output_and_cells = torch.stack(mine)[:, 0, row]
+            near(output_and_cells, torch.from_numpy(np.stack(expected)))
     assert_incremental_equals_full(model, SOURCE, READ)
 
 
@@ -92,12 +108,14 @@ def test_a_recurrent_network_with_attention_computes_its_formulas(
     cell: str, attention: str
 ) -> None:
     model = rnn(cell, attention, layers=2).eval()
-    plain = PlainRnn(model.state_dict())
+    weights = {name: tensor.numpy() for name, tensor in model.state_dict().items()}
+    plain = PlainRnn(weights, cell, attention)
     logits, (attended,) = model(SOURCE, READ)
-    for row, words, previous in ROWS:
-        expected, weighted = plain.run(words, previous, attention)
-        near(logits[row], expected)
-        near(attended[row, :, : len(words)], weighted)
+    for row, sentence in enumerate(SOURCE):
+        words = unpadded(sentence).tolist()
+        expected, weighted = plain.run(words, READ[row].tolist())
+        near(logits[row], torch.from_numpy(expected))
+        near(attended[row, :, : len(words)], torch.from_numpy(weighted))
         assert not attended[row, :, len(words) :].any()
     assert_incremental_equals_full(model, SOURCE, READ)
 
@@ -108,6 +126,8 @@ def test_gradients_of_recurrent_networks_are_finite_differences(
 ) -> None:
     model.eval()
     parameters = tuple(model.parameters())
-    assert torch.autograd.gradcheck(
-        lambda *_: model.features(SOURCE, READ), parameters, fast_mode=True
-    )
+
+    def logits(*_: Tensor) -> Tensor:
+        return model.features(SOURCE, READ)
+
+    assert torch.autograd.gradcheck(logits, parameters, fast_mode=True)

@@ -1,24 +1,25 @@
 """Phrases by the states of an encoder: the states, their projection, and the figure, by numpy."""
 
+import json
+from dataclasses import fields
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
-import torch
 
 from convs2s.config.paper import Phrases
+from convs2s.data.vocabulary import END
 from convs2s.decoding.inspection import final_states
 from convs2s.model_file import load_model
-from convs2s.paper.phrase_map import plot_phrase_states, read_phrase_map
+from convs2s.paper.phrase_map import PhraseState, plot_phrase_states, read_phrase_map
 from convs2s.paper.phrase_states import (
     chance_of_share,
     pca,
     project_phrases,
     share_between,
 )
-from tests.reference.plain_recurrent import PlainLstm
-from tests.reference.tables import values
+from tests.reference.plain_lstm import PlainLstm
 from tests.support.documents import svg_texts
 
 TEXTS = ("w1 w2 w3", "w1 w2", "w1 unheard", "w3 w2 w1", "w2 w1", "w3 w1")
@@ -28,6 +29,7 @@ PHRASES = Phrases(
     language="en",
     meanings=(tuple(TEXTS[:3]), tuple(TEXTS[3:])),
 )
+HEADER = {"task": "tiny", "model": "lstm", "run": "seed1", "scale": "demo"}
 PAIRS_OF_EIGHT = [0] * 8 + [1] * 8
 
 
@@ -36,11 +38,16 @@ def test_the_states_are_those_of_an_lstm_written_out(recurrent: Path) -> None:
     assert found.tokens[2] == ["w1", "unheard"]
     assert found.unknown == [[], [], ["unheard"], [], [], []]
     network, description = load_model(recurrent)
-    plain = PlainLstm(network.double().state_dict())
+    weights = {name: one.double().numpy() for name, one in network.state_dict().items()}
+    plain = PlainLstm(weights, reverse_source=True)
     vocabulary = description.vocabularies()[0]
     for tokens, state in zip(found.tokens, found.states, strict=True):
-        by_hand = [torch.cat(of) for of in plain.states(vocabulary.encode(tokens))]
-        assert state == pytest.approx(torch.cat(by_hand).numpy(), abs=1e-6)
+        encoded = vocabulary.encode(tokens)
+        assert encoded[-1] == END
+        expected = np.concatenate(
+            [part for layer in plain.states(encoded) for part in layer]
+        )
+        assert state == pytest.approx(expected, abs=1e-6)
 
 
 def test_the_projection_is_that_of_the_covariance() -> None:
@@ -61,21 +68,22 @@ def test_the_projection_is_that_of_the_covariance() -> None:
     assert explained == (0, 0)
 
 
-# 20 around the mean 3, 16 of it between 1 and 5.
-SHARES = """
-[[0, 1], [0, 1], [2, 5], [2, 5]] => [0, 0, 1, 1] => 1
-[[0, 1], [0, 1], [2, 5], [2, 5]] => [0, 1, 0, 1] => 0
-[[0], [2], [4], [6]]             => [0, 0, 1, 1] => 0.8
-[[1], [1], [1], [1]]             => [0, 0, 1, 1] => 0
-"""
-
-
-@pytest.mark.parametrize(("states", "meanings", "share"), values(SHARES))
+@pytest.mark.parametrize(
+    ("states", "meanings", "share"),
+    [
+        ([[0, 1], [0, 1], [2, 5], [2, 5]], [0, 0, 1, 1], 1),
+        ([[0, 1], [0, 1], [2, 5], [2, 5]], [0, 1, 0, 1], 0),
+        # 20 around the mean 3, 16 of it between 1 and 5.
+        ([[0], [2], [4], [6]], [0, 0, 1, 1], 16 / 20),
+        ([[1], [1], [1], [1]], [0, 0, 1, 1], 0),
+    ],
+)
 def test_the_share_between_meanings(
     states: list[list[float]], meanings: list[int], share: float
 ) -> None:
-    found = share_between(np.array(states, dtype=float), meanings)
-    assert found == pytest.approx(share)
+    assert share_between(np.array(states, dtype=float), meanings) == pytest.approx(
+        share
+    )
 
 
 def test_p_of_the_share_is_of_all_swaps() -> None:
@@ -100,21 +108,23 @@ def test_the_figure_has_a_panel_for_each_map(
     recurrent: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     written = tmp_path / "phrases.json"
-    names = {"task": "tiny", "model": "lstm", "run": "seed1", "scale": "demo"}
     project_phrases(
         model=recurrent,
         phrases=PHRASES,
-        header={**names, "name": "order"},
+        header={**HEADER, "name": "order"},
         stand_in="captions",
         output=written,
         manifest={},
     )
-    warning = "'w1 unheard' has words that lstm of tiny does not know"
-    assert warning in capsys.readouterr().err
+    assert (
+        "'w1 unheard' has words that lstm of tiny does not know"
+        in capsys.readouterr().err
+    )
     states = final_states(recurrent, TEXTS).states
-    found = read_phrase_map(written)
-    assert [(one.x, one.y) for one in found.states] == pytest.approx(pca(states)[0])
-    assert found.apart == pytest.approx(share_between(states, [0, 0, 0, 1, 1, 1]))
+    found = read_phrase_map(written).states
+    assert [(one.x, one.y) for one in found] == pytest.approx(pca(states)[0])
+    share = json.loads(written.read_text("utf-8"))["apart"]
+    assert share == pytest.approx(share_between(states, [0, 0, 0, 1, 1, 1]))
     outputs = [tmp_path / "figure.svg", tmp_path / "figure.pdf"]
     table = tmp_path / "points.csv"
     plot_phrase_states(projections=[written] * 2, outputs=outputs, points=table)
@@ -123,7 +133,8 @@ def test_the_figure_has_a_panel_for_each_map(
     assert {"Word order", "this test", "1  w1 w2 w3", "6  w3 w1"} <= texts
     assert "3  w1 unheard (1 unknown)" in texts
     points = pd.read_csv(table)
-    columns = "task model run phrases phrase meaning tokens unknown x y"
-    assert list(points.columns) == columns.split()
+    described = ["task", "model", "run", "phrases"]
+    described += [column.name for column in fields(PhraseState)]
+    assert list(points.columns) == described
     assert tuple(points["phrase"]) == TEXTS * 2
     assert list(points["meaning"]) == [0, 0, 0, 1, 1, 1] * 2

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import pytest
 import yaml
 
 from convs2s.config.load import merged
@@ -9,8 +10,10 @@ from convs2s.config.model import Recipe
 from convs2s.config.settings import Settings
 from tests.support.golden import DATA
 
-MODELS: dict[str, Any] = yaml.safe_load((DATA / "papers/models.yaml").read_text())
-TASKS: dict[str, Any] = yaml.safe_load((DATA / "papers/tasks.yaml").read_text())
+Values = dict[str, Any]
+
+MODELS: dict[str, Values] = yaml.safe_load((DATA / "papers/models.yaml").read_text())
+TASKS: dict[str, Values] = yaml.safe_load((DATA / "papers/tasks.yaml").read_text())
 COMMON = MODELS["common"]
 MODELS_OF_THIS_PROJECT = "small", "larger", "demo", "long"
 TASKS_OF_THIS_PROJECT = "demo", "multi30k", "mixed", "arxiv_titles", "iwslt14"
@@ -18,24 +21,37 @@ TASKS_OF_THIS_PROJECT = "demo", "multi30k", "mixed", "arxiv_titles", "iwslt14"
 WITHOUT_EFFECT = {"threads", "checkpoint_minutes", "start", "tensorboard"}
 
 
-def test_models(settings: Settings) -> None:
-    found = set()
-    for name, model in settings.models.items():
-        if name.startswith(MODELS_OF_THIS_PROJECT):
-            continue
-        found.add(name)
-        stated = MODELS["networks"][name]
-        expected = merged(COMMON[stated.get("kind", "convs2s")], stated)
-        for side in {"encoder", "decoder"} & expected.keys():
-            expected[side] = [
-                {"layers": layers, "width": width, "kernel": kernel}
-                for layers, width, kernel in expected[side]
-            ]
-        assert model.architecture.model_dump(mode="json") == expected, name
-        recipe = model.training.model_dump(mode="json", exclude=WITHOUT_EFFECT)
-        changes = MODELS["recipes"].get(name, {})
-        assert recipe == merged(COMMON["recipe"], changes), name
-    assert found == set(MODELS["networks"])
+def test_all_of_the_papers_are_here(settings: Settings) -> None:
+    models = {
+        one for one in settings.models if not one.startswith(MODELS_OF_THIS_PROJECT)
+    }
+    assert models == set(MODELS["networks"])
+    assert set(settings.decodings) == set(MODELS["decodings"])
+    tasks = {one for one in settings.tasks if not one.startswith(TASKS_OF_THIS_PROJECT)}
+    assert {one for one in tasks if not one.endswith("_released")} == set(
+        TASKS["tasks"]
+    )
+
+
+@pytest.mark.parametrize("name", MODELS["networks"])
+def test_models(settings: Settings, name: str) -> None:
+    stated = MODELS["networks"][name]
+    expected = merged(COMMON[stated.get("kind", "convs2s")], stated)
+    for side in {"encoder", "decoder"} & expected.keys():
+        expected[side] = [
+            {"layers": layers, "width": width, "kernel": kernel}
+            for layers, width, kernel in expected[side]
+        ]
+    model = settings.models[name]
+    assert model.architecture.model_dump(mode="json") == expected
+    recipe = model.training.model_dump(mode="json", exclude=WITHOUT_EFFECT)
+    assert recipe == merged(COMMON["recipe"], MODELS["recipes"].get(name, {}))
+
+
+@pytest.mark.parametrize("name", MODELS["decodings"])
+def test_decodings(settings: Settings, name: str) -> None:
+    expected = merged(COMMON["decoding"], MODELS["decodings"][name])
+    assert settings.decodings[name].model_dump(mode="json") == expected
 
 
 def test_the_defaults_are_the_papers() -> None:
@@ -43,36 +59,23 @@ def test_the_defaults_are_the_papers() -> None:
     assert found == COMMON["recipe"]
 
 
-def test_decodings(settings: Settings) -> None:
+@pytest.mark.parametrize("name", TASKS["tasks"])
+def test_tasks(settings: Settings, name: str) -> None:
+    task = settings.tasks[name]
+    found = task.model_dump(mode="json", exclude={"description", "corpus", "released"})
+    assert found == {"text": None, **merged(TASKS["common"], TASKS["tasks"][name])}
+    assert task.released is None
+
+
+@pytest.mark.parametrize("name", TASKS["files"])
+def test_the_files_of_each_task(settings: Settings, name: str) -> None:
+    corpus = settings.tasks[name].corpus
+    found = {"train": corpus.train, "valid": corpus.valid, **corpus.tests}
     assert {
-        name: decoding.model_dump(mode="json")
-        for name, decoding in settings.decodings.items()
-    } == {
-        name: merged(COMMON["decoding"], stated)
-        for name, stated in MODELS["decodings"].items()
-    }
-
-
-def test_tasks_and_their_files(settings: Settings) -> None:
-    found = set()
-    for name, task in settings.tasks.items():
-        if name.startswith(TASKS_OF_THIS_PROJECT) or name.endswith("_released"):
-            continue
-        found.add(name)
-        stated = task.model_dump(
-            mode="json", exclude={"description", "corpus", "released"}
-        )
-        expected = merged(TASKS["common"], TASKS["tasks"][name])
-        assert stated == {"text": None, **expected}, name
-        assert task.released is None
-        corpus = task.corpus
-        files: dict[str, list[list[str]]] = {}
-        splits = {"train": corpus.train, "valid": corpus.valid, **corpus.tests}
-        for split, pairs in splits.items():
-            for pair in pairs:
-                references = getattr(pair, "references", ())
-                listed = [pair.source, pair.target, *references]
-                files.setdefault(split, []).append(listed)
-        if name in TASKS["files"]:
-            assert files == TASKS["files"][name], name
-    assert found == set(TASKS["tasks"])
+        split: [
+            [pair.source, pair.target, *getattr(pair, "references", ())]
+            for pair in pairs
+        ]
+        for split, pairs in found.items()
+        if pairs
+    } == TASKS["files"][name]

@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from convs2s.scoring import significance
-from convs2s.scoring.bleu import compare, statistics_of
+from convs2s.scoring.bleu import compare, length_ratio, statistics_of
 from convs2s.scoring.significance import (
     Effect,
     SampledRuns,
@@ -35,6 +35,20 @@ def system(wrong: float, seed: int) -> tuple[list[str], list[str]]:
     return said, references
 
 
+def test_bleu_and_lengths_of_sums_are_those_of_the_metric() -> None:
+    said, references = system(0.2, seed=3)
+    shorter = [line.rsplit(" ", 2)[0] for line in said]
+    for hypotheses in (said, shorter):
+        statistics = statistics_of(hypotheses, references)
+        (bleu,), (without,), (ratio,) = measured(statistics)
+        assert bleu == pytest.approx(bleu_of(statistics))
+        assert ratio == pytest.approx(length_ratio(hypotheses, references))
+        assert without * min(1.0, math.exp(1 - 1 / ratio)) == pytest.approx(bleu)
+    assert without > bleu + 3
+    nothing = measured(statistics_of([""] * LINES, references))
+    assert (nothing.bleu[0], nothing.length_ratio[0]) == (0.0, 0.0)
+
+
 @pytest.mark.parametrize("most", [10**8, 0])
 def test_drawn_sets_are_of_whole_sentences(
     most: int, monkeypatch: pytest.MonkeyPatch
@@ -42,16 +56,12 @@ def test_drawn_sets_are_of_whole_sentences(
     """The same whether the counts of a set are kept, or drawn again in parts."""
     monkeypatch.setattr(significance, "_MAX_CACHED_COUNTS", most)
     monkeypatch.setattr(significance, "_MAX_INDICES_AT_ONCE", LINES * 7)
-    said, references = system(0.2, seed=3)
-    shorter = [line.rsplit(" ", 2)[0] for line in said]
-    statistics = statistics_of(shorter, references)
+    statistics = statistics_of(*system(0.2, seed=3))
     generator = np.random.default_rng(significance.RESAMPLING_SEED)
     expected = [
         bleu_of(statistics[generator.integers(LINES, size=LINES)]) for _ in range(20)
     ]
     assert drawn_measures(statistics, 20).bleu.tolist() == pytest.approx(expected)
-    nothing = measured(statistics_of([""] * LINES, references))
-    assert (nothing.bleu[0], nothing.length_ratio[0]) == (0.0, 0.0)
 
 
 def test_the_interval_over_sentences_is_that_of_two_files() -> None:
@@ -75,9 +85,9 @@ SECOND = "27.1 22 20.8 23.4 23.4 23.5 25.8 22 24.8 20.2 21.9 22.1 22.9 20.5 24.4
 
 def test_without_sentences_it_is_welchs_test_of_a_published_example() -> None:
     """Wikipedia, Welch's t-test, example 1: t = -2.46, 25.0 degrees of freedom, p = 0.021."""
-    first = np.array(FIRST.split(), dtype=float)
-    second = np.array(SECOND.split(), dtype=float)
-    samples = [SampledRuns(first.tolist()), SampledRuns((-second).tolist())]
+    first = [float(score) for score in FIRST.split()]
+    second = [float(score) for score in SECOND.split()]
+    samples = [SampledRuns(first), SampledRuns([-score for score in second])]
     effect = effect_of(samples)
     expected = stats.ttest_ind(first, second, equal_var=False)
     assert effect.p_value(0.0) == pytest.approx((expected.pvalue, 0.0))
@@ -85,7 +95,7 @@ def test_without_sentences_it_is_welchs_test_of_a_published_example() -> None:
     interval = expected.confidence_interval(0.95)
     assert effect.interval == pytest.approx(tuple(interval))
     moved = effect_of(samples, constant=2.0)
-    assert moved.interval == pytest.approx((interval.low + 2, interval.high + 2))
+    assert moved.interval == pytest.approx([end + 2 for end in interval])
     for end in effect.interval:  # the test turns where the interval ends
         assert effect.p_value(end)[0] == pytest.approx(0.05)
 
@@ -109,12 +119,12 @@ def test_scores_that_never_vary() -> None:
     assert found == [1.0, 0.0, 0.0]
 
 
-def test_sentences_add_what_the_runs_do_not_have_of_them() -> None:
+@pytest.mark.parametrize("scores", [[20.0, 20.2], [20.0, 20.1, 20.2]])
+def test_sentences_add_what_the_runs_do_not_have_of_them(scores: list[float]) -> None:
     """Runs that differ at random sentence by sentence are not counted twice; systems are once."""
     order = np.random.default_rng(0)
-    apart = order.normal(0, 0.1, (2, 3, 20_000))
+    apart = order.normal(0, 0.1, (2, len(scores), 20_000))
     shared = order.normal(0, 0.4, 20_000)
-    scores = [20.0, 20.1, 20.2]
     negative = [-score for score in scores]
     first = SampledRuns(scores, apart[0])
     second = SampledRuns(negative, apart[1])
@@ -127,10 +137,17 @@ def test_sentences_add_what_the_runs_do_not_have_of_them() -> None:
     assert of_both.error == pytest.approx(whole, rel=0.02)
     assert of_both.degrees > of_runs.degrees
     assert effect_of([first, unknown]).spread == runs_alone
-    # An ensemble varies as one of its models, whose deviation is 1.
-    ensemble = SampledRuns([24.0], shared[None], singles=[20.0, 21.0, 22.0])
-    whole = math.hypot(1, 0.4)
-    assert effect_of([ensemble]).spread.error == pytest.approx(whole, rel=0.02)
+
+
+def test_an_ensemble_varies_as_one_of_its_models() -> None:
+    singles = [20.0, 21.0, 22.0]
+    ensemble = SampledRuns([24.0], singles=singles)
+    effect = effect_of([ensemble, SampledRuns([-score for score in singles])])
+    assert effect.value == 3.0
+    assert effect.spread == pytest.approx((math.sqrt(1 + 1 / 3), 2))
+    sentences = np.random.default_rng(0).normal(0, 0.4, (1, 20_000))
+    drawn = effect_of([SampledRuns([24.0], sentences, singles=singles)])
+    assert drawn.spread.error == pytest.approx(math.hypot(1, 0.4), rel=0.02)
 
 
 def test_p_has_the_error_of_its_draws() -> None:
@@ -154,22 +171,38 @@ def test_holms_correction() -> None:
     assert holm([]) == []
 
 
-@pytest.mark.parametrize(("ahead", "least", "most"), [(0.0, 5, 25), (1.2, 240, 300)])
-def test_verdicts_of_300_claims_are_as_docs_claims_md_says(
-    ahead: float, least: int, most: int
-) -> None:
-    """Scores of three runs a side vary by the run, by the sentences, and by both.
+def runs_of(order: np.random.Generator, share: np.ndarray, sign: int) -> SampledRuns:
+    """Return three runs of a system whose n-grams are right by chance, by sentence and run.
 
-    The first of each row is of the test set, the others of sets drawn anew.
+    BLEU of runs then deviates by 0.25, as that of the ablations' base does.
     """
+    words = np.full(80, 300)
+    runs = []
+    for _ in range(3):
+        right = np.clip(share + order.normal(0, 0.0016), 0.05, 0.97)
+        matches = [order.binomial(words - n, right ** (1 + 0.55 * n)) for n in range(4)]
+        runs.append(np.stack([words, words, *matches], axis=1))
+    scores = [sign * float(measured(run).bleu[0]) for run in runs]
+    drawn = [sign * drawn_measures(run, 400).bleu for run in runs]
+    return SampledRuns(scores, np.stack(drawn))
+
+
+@pytest.mark.parametrize(
+    ("ahead", "hard", "held", "contrary"),
+    [(0.0, 0.02, (6, 44), (6, 44)), (0.0082, 0.01, (800, 1000), (0, 1))],
+)
+def test_verdicts_of_a_thousand_claims_are_as_docs_claims_md_says(
+    ahead: float, hard: float, held: tuple[int, int], contrary: tuple[int, int]
+) -> None:
+    """A system is ahead by a share of right words; systems differ in what they find hard."""
     order = np.random.default_rng(1)
-    verdicts = 0
-    for _ in range(300):
-        samples = []
-        for sign, gain in ((1, ahead), (-1, 0.0)):
-            by_sentences = order.normal(0, 0.2, 401) + order.normal(0, 0.1, (3, 401))
-            scores = gain + order.normal(0, 0.25, 3) + by_sentences[:, 0]
-            drawn = sign * by_sentences[:, 1:]
-            samples.append(SampledRuns((sign * scores).tolist(), drawn))
-        verdicts += effect_of(samples).p_value(0.0)[0] < 0.05
-    assert least <= verdicts <= most
+    verdicts = []
+    for _ in range(1000):
+        difficulty = 0.6 + order.normal(0, 0.12, 80)
+        first = runs_of(order, difficulty + ahead + order.normal(0, hard, 80), 1)
+        second = runs_of(order, difficulty + order.normal(0, hard, 80), -1)
+        effect = effect_of([first, second])
+        if effect.p_value(0.0)[0] < 0.05:
+            verdicts.append(effect.value > 0)
+    assert held[0] <= verdicts.count(True) <= held[1]
+    assert contrary[0] <= verdicts.count(False) <= contrary[1]

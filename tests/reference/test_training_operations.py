@@ -12,10 +12,10 @@ from convs2s.models.kernels.dropout import dropout
 from convs2s.models.kernels.logits import summed_cross_entropy
 from convs2s.models.kernels.matmul import linear
 
-Function = Callable[..., Tensor]
 
-
-def assert_same(ours: Function, theirs: Function, *inputs: Tensor) -> None:
+def assert_same(
+    ours: Callable[..., Tensor], theirs: Callable[..., Tensor], *inputs: Tensor
+) -> None:
     """Compare two functions of tensors, and their gradients."""
     for each in inputs:
         each.requires_grad_()
@@ -30,7 +30,7 @@ def assert_same(ours: Function, theirs: Function, *inputs: Tensor) -> None:
 
 
 @pytest.mark.usefixtures("kernel")
-@pytest.mark.parametrize("shape", [(3, 4, 5), (7, 5), (32, 5)])
+@pytest.mark.parametrize("shape", [(3, 4, 5), (16, 2, 5), (7, 5), (32, 5)])
 def test_products(shape: tuple[int, ...]) -> None:
     inputs = torch.randn(shape), torch.randn(6, 5), torch.randn(6)
     assert_same(linear, functional.linear, *inputs)

@@ -1,7 +1,6 @@
 """Vocabulary selection is the full softmax over the selected types alone: training and search."""
 
 import json
-import math
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +11,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from convs2s.config.decoding import DecodingSettings
 from convs2s.data.batches import collate
 from convs2s.data.shortlist import Shortlist
 from convs2s.data.store import TokenStore
@@ -23,8 +23,9 @@ from convs2s.model_file import load_model
 from convs2s.models.build import build_network
 from convs2s.models.convs2s import ConvS2S
 from convs2s.models.ensemble import Ensemble
-from convs2s.models.network import Network
+from convs2s.models.layers import OutputTable
 from convs2s.models.steps import Shortlisted
+from convs2s.text.dictionary import read_candidates
 from convs2s.training.data import TrainingData
 from convs2s.training.loading import validation_batches
 from convs2s.training.run import train
@@ -40,9 +41,10 @@ SPECIAL = [PADDING, END, UNKNOWN]
 
 def shortlist(frequent: int = 2, most: int = 3) -> Shortlist:
     """Source word ``s`` has the candidates s - 1, s and s + 1, as far as there are such types."""
-    numbers = range(3, TYPES)
-    words = Vocabulary(list(map(str, numbers)))
-    table = [(str(s), [str(s - 1), str(s), "no type", str(s + 1)]) for s in numbers]
+    words = Vocabulary([str(index) for index in range(3, TYPES)])
+    table = [
+        (str(s), [str(s - 1), str(s), "no type", str(s + 1)]) for s in range(3, TYPES)
+    ]
     table.append(("no type", ["3"]))
     return Shortlist.from_words(table, words, words, frequent=frequent, most=most)
 
@@ -73,20 +75,33 @@ def test_search_is_the_full_search_without_the_types_that_a_sentence_does_not_se
     None
 ):
     source = batch(9, 2, 5)
-    lists = Shortlisted(*shortlist().of_sentences(source.tolist()))
-    together = beam_search(Ensemble([selecting()]), source, options(), lists)
+    together = beam_search(
+        Ensemble([selecting()]),
+        source,
+        options(),
+        Shortlisted(*shortlist().of_sentences(source.tolist())),
+    )
     for row, found in zip(source, together, strict=True):
         masked = selecting()
         outside = outside_of(shortlist().types(row), TYPES)
         masked.decoder.output.bias.data[outside] = -torch.inf
         alone = row[row != PADDING].unsqueeze(0)
         (expected,) = beam_search(Ensemble([masked]), alone, options())
-        for mine, one in zip(found, expected, strict=True):
-            assert (mine.tokens, mine.alignment) == (one.tokens, one.alignment)
-            # Scores are summed in float32.
-            assert mine.score == pytest.approx(one.score, 1e-6)
+        assert [one.tokens for one in found] == [one.tokens for one in expected]
+        assert [one.alignment for one in found] == [one.alignment for one in expected]
+        # Scores are summed in float32.
+        scores = [one.score for one in expected]
+        assert [one.score for one in found] == pytest.approx(scores, 1e-6)
     full = beam_search(Ensemble([selecting()]), source, options())
     assert [one[0].tokens for one in together] != [one[0].tokens for one in full]
+
+
+def test_the_output_table_is_drawn_as_any_lookup_table() -> None:
+    torch.manual_seed(1)
+    table = OutputTable(200, 2000)
+    for parameter, tolerance in ((table.table, 0.001), (table.bias, 0.01)):
+        assert float(parameter.mean().detach()) == pytest.approx(0.0, abs=tolerance)
+        assert float(parameter.std().detach()) == pytest.approx(0.1, abs=tolerance)
 
 
 # ---- training ----
@@ -96,7 +111,14 @@ SETTINGS = tiny.settings(
     batch={"sentences": 4, "micro_batch_tokens": 20},
     maximum_epochs=1,
 )
-CANDIDATES = [(word, [f"{word}x", f"{tiny.WORDS[0]}x"]) for word in tiny.WORDS[:-1]]
+
+
+@pytest.fixture(scope="module")
+def candidates(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("candidates") / "candidates.tsv"
+    rows = (f"{word}\t{word}x {tiny.WORDS[0]}x" for word in tiny.WORDS[:-1])
+    write_lines(path, ["source\ttargets", *rows])
+    return path
 
 
 @pytest.fixture(scope="module")
@@ -105,25 +127,36 @@ def data(task: Path) -> TrainingData:
 
 
 @pytest.fixture(scope="module")
-def chosen(data: TrainingData) -> Shortlist:
+def chosen(data: TrainingData, candidates: Path) -> Shortlist:
     vocabularies = (Vocabulary(data.types[side]) for side in ("source", "target"))
-    return Shortlist.from_words(CANDIDATES, *vocabularies, frequent=1, most=2)
+    table = read_candidates(candidates)
+    return Shortlist.from_words(table, *vocabularies, frequent=1, most=2)
+
+
+def updater(chosen: Shortlist | None) -> Updater:
+    torch.manual_seed(1)
+    built = build_network(SETTINGS.architecture, 15, 15).double()
+    recipe = SETTINGS.training.model_copy(update={"clip": 1e9})
+    return Updater(built, recipe, seed=1, device="cpu", shortlist=chosen)
 
 
 def masked_loss(
-    network: Network, store: TokenStore, rows: Any, types: npt.NDArray[np.int64]
+    one: Updater, store: TokenStore, rows: Any, types: npt.NDArray[np.int64]
 ) -> tuple[Tensor, int]:
     """Return the summed loss over all types, those outside at minus infinity, and its tokens.
 
     References outside count as unknown.
     """
     read = collate(store, rows)
-    known = np.where(np.isin(read.target, types), read.target, UNKNOWN)
-    source, previous = torch.from_numpy(read.source), torch.from_numpy(read.previous)
-    target = torch.from_numpy(known).flatten()
-    logits = network(source, previous)[0].masked_fill(outside_of(types, 15), -torch.inf)
+    target = np.where(np.isin(read.target, types), read.target, UNKNOWN)
+    source, previous = map(torch.from_numpy, (read.source, read.previous))
+    logits = one.network(source, previous)[0]
+    logits = logits.masked_fill(outside_of(types, 15), -torch.inf).flatten(0, 1)
     loss = functional.cross_entropy(
-        logits.flatten(0, 1), target, ignore_index=PADDING, reduction="sum"
+        logits,
+        torch.from_numpy(target).flatten(),
+        ignore_index=PADDING,
+        reduction="sum",
     )
     return loss, int((target != PADDING).sum())
 
@@ -131,50 +164,65 @@ def masked_loss(
 def test_an_update_is_that_of_the_full_softmax_without_the_other_types(
     data: TrainingData, chosen: Shortlist
 ) -> None:
-    networks = []
-    for _ in range(2):
-        torch.manual_seed(1)
-        networks.append(build_network(SETTINGS.architecture, 15, 15).double())
-    one, other = networks
-    recipe = SETTINGS.training.model_copy(update={"clip": 1e9})
-    updater = Updater(one, recipe, seed=1, device="cpu", shortlist=chosen)
+    one, other = (updater(chosen) for _ in range(2))
     # Two pairs with the word that is nobody's candidate: too few to select every type.
     rare = data.types["target"].index(f"{tiny.WORDS[-1]}x") + len(SPECIAL)
     rows = np.array([row for row in range(99) if rare in data.train[row][1]][:2])
-    types = updater.load(data.train, rows).types
+    types = other.load(data.train, rows).types
     assert types is not None
     assert len(SPECIAL) < len(types) < 15
     # All references are selected.
     assert np.isin(collate(data.train, rows).target, types).all()
     loss, tokens = masked_loss(other, data.train, rows, types)
     (loss / tokens).backward()
-    report = make_update(updater, data.train, rows, Moment(1, 0, 0.25))
+    report = make_update(one, data.train, rows, Moment(1, 0, 0.25))
     assert report.loss == pytest.approx(loss.item(), abs=1e-9)
-    for mine, its in zip(one.parameters(), other.parameters(), strict=True):
+    for mine, its in zip(
+        one.network.parameters(), other.network.parameters(), strict=True
+    ):
         torch.testing.assert_close(mine.grad, its.grad, atol=1e-9, rtol=0)
+
+
+def test_references_outside_count_as_unknown_in_validation(
+    data: TrainingData, chosen: Shortlist
+) -> None:
+    one = updater(chosen)
+    batches = validation_batches(data.valid, one.recipe, chosen)
+    assert {len(rows) for rows in batches} == {4}
+    total = 0.0
+    count = 0
+    for rows in batches:
+        types = chosen.types(collate(data.valid, rows).source)
+        loss, tokens = masked_loss(one, data.valid, rows, types)
+        total += loss.item()
+        count += tokens
+    assert one.validate(data.valid) == pytest.approx(total / count, abs=1e-9)
+    everything = updater(None).validate(data.valid)
+    assert one.validate(data.valid, full=True) == pytest.approx(everything, abs=1e-9)
+    assert total / count != pytest.approx(everything, abs=1e-3)
 
 
 # ---- from a training to translations ----
 
 
 @pytest.fixture(scope="module")
-def trained(task: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("selecting")
-    candidates = folder / "candidates.tsv"
-    rows = (f"{word}\t{' '.join(targets)}" for word, targets in CANDIDATES)
-    write_lines(candidates, ["source\ttargets", *rows])
-    path = folder / "model.safetensors"
+def trained(
+    task: Path, candidates: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Path:
+    path = tmp_path_factory.mktemp("selecting") / "model.safetensors"
     train(tiny.job(task, path, SETTINGS, candidates=candidates))
     return path
 
 
-def test_in_validation_references_outside_count_as_unknown(
+def test_a_training_reports_both_perplexities_and_what_is_outside(
     trained: Path, data: TrainingData, chosen: Shortlist
 ) -> None:
-    """The training reports their share, and the perplexity over all types."""
-    network, _ = load_model(trained)
-    selected = full = 0.0
-    tokens = 0
+    history = trained.with_name("history.jsonl").read_text("utf-8")
+    first = json.loads(history.splitlines()[0])
+    said = json.loads(trained.with_name("training.json").read_text("utf-8"))
+    full = said["source_use"]["perplexity"]
+    assert full == pytest.approx(first["valid_perplexity_full"], abs=1e-4)
+    assert full != pytest.approx(first["valid_perplexity"], abs=1e-2)
     sizes = []
     outside = []
     for rows in validation_batches(data.valid, SETTINGS.training, chosen):
@@ -182,19 +230,6 @@ def test_in_validation_references_outside_count_as_unknown(
         types = chosen.types(read.source)
         sizes.append(len(types))
         outside += list(~np.isin(read.target[read.target != PADDING], types))
-        loss, count = masked_loss(network.eval(), data.valid, rows, types)
-        selected += loss.item()
-        full += masked_loss(network, data.valid, rows, np.arange(15))[0].item()
-        tokens += count
-    history = trained.with_name("history.jsonl").read_text("utf-8")
-    first = json.loads(history.splitlines()[0])
-    said = json.loads(trained.with_name("training.json").read_text("utf-8"))
-    over_all = pytest.approx(math.exp(full / tokens), rel=1e-4)
-    assert first["valid_perplexity_full"] == over_all
-    assert said["source_use"]["perplexity"] == over_all
-    assert first["valid_perplexity"] != over_all
-    perplexity = pytest.approx(math.exp(selected / tokens), rel=1e-4)
-    assert first["valid_perplexity"] == perplexity
     expected = {"types": np.mean(sizes), "outside": np.mean(outside)}
     assert said["shortlist"] == pytest.approx(expected)
     assert 0 < said["shortlist"]["outside"] < 1
@@ -207,20 +242,19 @@ def test_translations_are_of_the_selected_types_unless_told_otherwise(
     assert description.shortlist == chosen
     source, target = description.vocabularies()
     lines = [" ".join(tiny.WORDS[start : start + 3]) for start in range(8)]
-    outputs = []
-    for settings in (options(), options(vocabulary_selection="full")):
-        translator = LineTranslator([trained], settings, "cpu")
-        outputs.append([one.tokens for one in translator.translate(lines)])
-    selected, full = outputs
-    for line, tokens in zip(lines, selected, strict=True):
+    settings = options()
+    found = list(LineTranslator([trained], settings, "cpu").translate(lines))
+    for line, one in zip(lines, found, strict=True):
         types = chosen.types(source.encode(line.split()))
-        assert {*tokens} <= {target.tokens[index] for index in types}
-    assert full != selected
+        assert {*one.tokens} <= {target.tokens[index] for index in types}
+    everything = settings.model_copy(update={"vocabulary_selection": "full"})
+    full = LineTranslator([trained], everything, "cpu").translate(lines)
+    assert [one.tokens for one in full] != [one.tokens for one in found]
 
 
 def test_models_that_select_alike_alone_form_an_ensemble(
     trained: Path, model: Path
 ) -> None:
-    LineTranslator([trained, trained], options(), "cpu")
-    said = refusal(LineTranslator, [trained, model], options(), "cpu")
+    LineTranslator([trained, trained], DecodingSettings(), "cpu")
+    said = refusal(LineTranslator, [trained, model], DecodingSettings(), "cpu")
     says(said, "their shortlist differ")

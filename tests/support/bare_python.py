@@ -4,7 +4,7 @@ import os
 import subprocess
 import sysconfig
 import venv
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from importlib import metadata
 from pathlib import Path
 
@@ -24,14 +24,10 @@ def bare_python(folder: Path, requirements: Iterable[str]) -> Path:
     venv.create(folder, symlinks=True)
     places = {"base": str(folder), "platbase": str(folder)}
     packages = Path(sysconfig.get_path("purelib", "venv", places))
-    for name in closure(requirements):
-        distribution = metadata.distribution(name)
-        # Folders and files at the top of site-packages.
-        tops = {file.parts[0] for file in distribution.files or []}
-        for top in tops - {"..", "__pycache__"}:
-            link = packages / top
-            if not link.is_symlink():
-                link.symlink_to(str(distribution.locate_file(top)))
+    for installed in {
+        path for name in closure(requirements) for path in _installed(name)
+    }:
+        packages.joinpath(installed.name).symlink_to(installed)
     return folder / "bin" / "python"
 
 
@@ -64,17 +60,29 @@ def closure(requirements: Iterable[str]) -> set[str]:
     seen = set[tuple[str, str]]()
     while pending:
         requirement = pending.pop()
-        name = canonicalize_name(requirement.name)
-        for extra in {"", *requirement.extras} - {
-            one for of, one in seen if of == name
-        }:
-            try:
-                required = metadata.requires(name) or []
-            except metadata.PackageNotFoundError:
-                continue
-            seen.add((name, extra))
-            for further in map(Requirement, required):
-                marker = further.marker
-                if marker is None or marker.evaluate({"extra": extra}):
-                    pending.append(further)
+        for extra in ("", *requirement.extras):
+            one = canonicalize_name(requirement.name), extra
+            if one not in seen and _distribution(one[0]):
+                seen.add(one)
+                pending += _required(*one)
     return {name for name, _ in seen}
+
+
+def _required(name: str, extra: str) -> Iterator[Requirement]:
+    for requirement in map(Requirement, metadata.requires(name) or []):
+        if requirement.marker is None or requirement.marker.evaluate({"extra": extra}):
+            yield requirement
+
+
+def _distribution(name: str) -> metadata.Distribution | None:
+    try:
+        return metadata.distribution(name)
+    except metadata.PackageNotFoundError:
+        return None
+
+
+def _installed(name: str) -> Iterator[Path]:
+    """Yield a distribution's folders and files at the top of site-packages."""
+    distribution = metadata.distribution(name)
+    tops = {file.parts[0] for file in distribution.files or []} - {"..", "__pycache__"}
+    yield from (Path(str(distribution.locate_file(top))) for top in tops)

@@ -1,0 +1,124 @@
+"""Recurrent networks with attention in numpy, one sentence at a time.
+
+Bahdanau et al. (2015, appendix A) and Luong et al. (2015, section 3.1), with the gates in the order
+of torch's weights: reset, update, new; and input, forget, cell, output.
+"""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+Array = npt.NDArray[np.float64]
+State = tuple[Array, Array]
+"""A layer's output and, of an LSTM, its cells."""
+
+
+class PlainRnn:
+    """Some weights, and how they are read."""
+
+    def __init__(self, weights: Mapping[str, Array], cell: str, attention: str) -> None:
+        self.weights = weights
+        self.cell = {"gru": self._gru, "lstm": self._lstm}[cell]
+        self.attention = attention
+        self.layers = sum(name.startswith("decoder.first.") for name in weights) // 2
+
+    def run(
+        self, source: Sequence[int], previous: Sequence[int]
+    ) -> tuple[Array, Array]:
+        """Return the logits (n, V) and the attention (n, m) at each token of ``previous``."""
+        annotations, states = self._encode(source)
+        logits = []
+        attention = []
+        for token in previous:
+            embedded = self.weights["decoder.embedding.tokens"][token]
+            if self.attention == "bahdanau":
+                weights = self._attend(states[-1][0], annotations)
+                context = weights @ annotations
+                output = self._advance(np.concatenate([embedded, context]), states)
+                read = [output, context, embedded]
+            else:
+                output = self._advance(embedded, states)
+                weights = self._attend(output, annotations)
+                read = [output, weights @ annotations]
+            features = np.tanh(self._map("readout", np.concatenate(read)))
+            table = self.weights["decoder.output.table"]
+            logits.append(table @ features + self.weights["decoder.output.bias"])
+            attention.append(weights)
+        return np.stack(logits), np.stack(attention)
+
+    def _encode(self, source: Sequence[int]) -> tuple[Array, list[State]]:
+        """Return the annotations (m, 2c) and the first state of the decoder's layers."""
+        inputs = list(self.weights["encoder.embedding.tokens"][list(source)])
+        states = []
+        for number in range(self.layers):
+            layer = f"encoder.layers.{number}"
+            forward = self._read(layer, "", inputs)
+            backward = self._read(layer, "_reverse", inputs[::-1])[::-1]
+            inputs = [
+                np.concatenate(pair) for pair in zip(forward, backward, strict=True)
+            ]
+            hidden = np.tanh(self._map(f"first.{number}", backward[0]))
+            states.append((hidden, np.zeros_like(hidden)))
+        return np.stack(inputs), states
+
+    def _read(self, layer: str, suffix: str, inputs: Sequence[Array]) -> list[Array]:
+        cells = self.weights[f"{layer}.weight_hh_l0{suffix}"].shape[1]
+        state = (np.zeros(cells), np.zeros(cells))
+        outputs = []
+        for x in inputs:
+            state = self.cell(layer, suffix, x, state)
+            outputs.append(state[0])
+        return outputs
+
+    def _advance(self, x: Array, states: list[State]) -> Array:
+        for number in range(self.layers):
+            states[number] = self.cell(
+                f"decoder.layers.{number}", "", x, states[number]
+            )
+            x = states[number][0]
+        return x
+
+    def _attend(self, query: Array, annotations: Array) -> Array:
+        keys = self._map("key", annotations)
+        if self.attention == "bahdanau":
+            mapped = self._map("query", query)
+            scores = np.tanh(mapped + keys) @ self.weights["decoder.weight"]
+        else:
+            scores = keys @ query
+        exponentials = np.exp(scores - scores.max())
+        return np.asarray(exponentials / exponentials.sum())
+
+    def _map(self, name: str, x: Array) -> Array:
+        weight = self.weights[f"decoder.{name}.weight"]
+        return np.asarray(x @ weight + self.weights[f"decoder.{name}.bias"])
+
+    def _sums(self, layer: str, suffix: str, x: Array, hidden: Array) -> list[Array]:
+        """Return the sums of the inputs and of the state that enter the gates."""
+        sums = []
+        for part, vector in (("ih", x), ("hh", hidden)):
+            weight = self.weights[f"{layer}.weight_{part}_l0{suffix}"]
+            bias = self.weights[f"{layer}.bias_{part}_l0{suffix}"]
+            sums.append(weight @ vector + bias)
+        return sums
+
+    def _gru(self, layer: str, suffix: str, x: Array, state: State) -> State:
+        hidden, cells = state
+        of_input, of_state = self._sums(layer, suffix, x, hidden)
+        reset_input, update_input, new_input = np.split(of_input, 3)
+        reset_state, update_state, new_state = np.split(of_state, 3)
+        reset = _sigmoid(reset_input + reset_state)
+        update = _sigmoid(update_input + update_state)
+        new = np.tanh(new_input + reset * new_state)
+        return (1 - update) * new + update * hidden, cells
+
+    def _lstm(self, layer: str, suffix: str, x: Array, state: State) -> State:
+        hidden, cells = state
+        of_input, of_state = self._sums(layer, suffix, x, hidden)
+        enter, forget, new, leave = np.split(of_input + of_state, 4)
+        cells = _sigmoid(forget) * cells + _sigmoid(enter) * np.tanh(new)
+        return _sigmoid(leave) * np.tanh(cells), cells
+
+
+def _sigmoid(x: Array) -> Array:
+    return np.asarray(1.0 / (1.0 + np.exp(-x)))
