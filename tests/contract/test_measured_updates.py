@@ -6,27 +6,21 @@ from pathlib import Path
 
 import pytest
 
-from convs2s.config.architecture import ConvS2SArchitecture
-from convs2s.config.model import BatchLimits, Recipe
 from convs2s.config.settings import Settings
 from convs2s.costs import measured
 from convs2s.costs.measured import MeasuredSpeed
 from convs2s.costs.roofline import Work
+from tests.support import tiny
 
-BLOCKS = [{"layers": 1, "width": 8, "kernel": 3}]
-SMALL = ConvS2SArchitecture.model_validate(
-    {"embedding": 8, "encoder": BLOCKS, "decoder": BLOCKS}
-)
-WORK = Work(
-    SMALL, Recipe(batch=BatchLimits(sentences=8)), (50, 50), tokens=240, threads=1
-)
+SMALL = tiny.settings({"positions": {"maximum": 64}}, batch={"sentences": 8})
+WORK = Work(SMALL.architecture, SMALL.training, (50, 50), tokens=240, threads=1)
 
 
 def test_what_is_kept_is_not_measured_again(
     settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(measured, "_SECONDS", 0)
-    wider = SMALL.model_copy(update={"embedding": 64})
+    wider = SMALL.architecture.model_copy(update={"embedding": 64})
     works = [replace(WORK, architecture=wider), WORK]
     kept = tmp_path / "results/measured_updates.json"
     first = MeasuredSpeed(works, settings.costs, "cpu", kept)

@@ -1,6 +1,5 @@
 """Every metric of a score file can be a column of a table, also an extension's."""
 
-import shutil
 from pathlib import Path
 
 import pytest
@@ -30,21 +29,18 @@ def no_extensions(monkeypatch: pytest.MonkeyPatch, in_folder: None) -> None:
     monkeypatch.setenv(VARIABLE, "")
 
 
-def with_columns(root: Path, columns: str) -> Settings:
+def with_columns(copy: Path, root: Path, columns: str) -> Settings:
     """The demo's configuration with further columns of table 1, and an extension's metric."""
-    folder = Path("configuration")
-    shutil.copytree(root / "config", folder / "config")
-    for name in ("config.yaml", "examples"):
-        Path(folder, name).symlink_to(root / name)
-    file = folder / "config/paper.yaml"
+    (copy / "examples").symlink_to(root / "examples")
+    file = copy / "config/paper.yaml"
     content = yaml.safe_load(file.read_text("utf-8"))
     content["table1"]["columns"] += yaml.safe_load(columns)
     file.write_text(yaml.safe_dump(content), "utf-8")
-    return load(folder, yaml.safe_load(OPTIONS))
+    return load(copy, yaml.safe_load(OPTIONS))
 
 
-def test_a_column_names_a_metric_and_shows_its_scores(root: Path) -> None:
-    settings = with_columns(root, COLUMNS)
+def test_a_column_names_a_metric_and_shows_its_scores(copy: Path, root: Path) -> None:
+    settings = with_columns(copy, root, COLUMNS)
     scored = [
         cell for cell in cells(settings, "table1") if cell.address.column == "bleu"
     ]
@@ -65,6 +61,6 @@ def test_a_column_names_a_metric_and_shows_its_scores(root: Path) -> None:
         assert row["Errors (ours)"].startswith(expected)
 
 
-def test_a_column_of_an_unknown_metric_is_refused(root: Path) -> None:
-    message = refusal(with_columns, root, COLUMNS.replace("WER", "WRE"))
+def test_a_column_of_an_unknown_metric_is_refused(copy: Path, root: Path) -> None:
+    message = refusal(with_columns, copy, root, COLUMNS.replace("WER", "WRE"))
     says(message, "paper.yaml: table1: column wer", "'WRE'; did you mean 'WER'?")

@@ -52,10 +52,10 @@ def test_other_params_or_an_older_file_are_a_change() -> None:
     assert not is_outdated()
 
 
-@pytest.mark.parametrize("content", ["", "[1]", '{"params": 1}'])
-def test_a_damaged_note_is_a_change_and_a_missing_one_is_not(content: str) -> None:
-    note_of_origin(OUTPUT).write_text(content)
-    assert is_outdated()
+def test_a_damaged_note_is_a_change_and_a_missing_one_is_not() -> None:
+    for content in ("", "[1]", '{"params": 1}'):
+        note_of_origin(OUTPUT).write_text(content)
+        assert is_outdated()
     note_of_origin(OUTPUT).unlink()
     assert not is_outdated()
 
@@ -89,34 +89,34 @@ def test_a_plan_leaves_no_file_and_a_run_the_same_for_the_same_change() -> None:
 
 
 WHY = """
-{} => {maximum_epochs: 9} => training.maximum_epochs 3 -> 9: GO_ON
-{} => {maximum_epochs: null} => training.maximum_epochs 3 -> null: GO_ON
-{} => {maximum_epochs: 2} => training.maximum_epochs 3 -> 2: START_AGAIN
-{maximum_epochs: 2.5} => {} => training.maximum_epochs 2.5 -> 3: START_AGAIN
-{COSINE} => {COSINE, maximum_epochs: 9} => training.maximum_epochs 3 -> 9: START_AGAIN
-{} => {clip: 0.2} => training.clip 0.1 -> 0.2: START_AGAIN
+{} => {maximum_epochs: 9} => training.maximum_epochs 3 -> 9: \
+2 trainings go on from their last states, if these were kept
+{} => {maximum_epochs: null} => training.maximum_epochs 3 -> null: \
+2 trainings go on from their last states, if these were kept
+{} => {maximum_epochs: 2} => training.maximum_epochs 3 -> 2: 2 trainings start again
+{maximum_epochs: 2.5} => {} => training.maximum_epochs 2.5 -> 3: 2 trainings start again
+{schedule: {kind: cosine}} => {schedule: {kind: cosine}, maximum_epochs: 9} \
+=> training.maximum_epochs 3 -> 9: 2 trainings start again
+{} => {clip: 0.2} => training.clip 0.1 -> 0.2: 2 trainings start again
 {} => {checkpoint_minutes: 1, tensorboard: true} => nothing
 """
-WHY = WHY.replace(
-    "GO_ON", "2 trainings go on from their last states, if these were kept"
-)
-WHY = WHY.replace("START_AGAIN", "2 trainings start again")
-WHY = WHY.replace("COSINE", "schedule: {kind: cosine}")
 
 
 @pytest.mark.parametrize(("before", "after", "line"), rows(WHY))
 def test_why_finished_trainings_run_again(before: str, after: str, line: str) -> None:
-    stated = training_settings(tiny.settings(**yaml.safe_load(after)))
+    old, stated = (
+        training_settings(tiny.settings(**yaml.safe_load(changes)))
+        for changes in (before, after)
+    )
     settings = Path("small/settings.json")
     assert what_runs_again(str(settings), stated) is None
-    for seed in ("seed1", "seed2"):
-        (settings.parent / seed).mkdir(parents=True)
-    settings.write_text(
-        json.dumps(training_settings(tiny.settings(**yaml.safe_load(before))))
-    )
+    records = [Path(f"small/{seed}/training.json") for seed in ("seed1", "seed2")]
+    for record in records:
+        record.parent.mkdir(parents=True)
+    settings.write_text(json.dumps(old))
     assert what_runs_again(str(settings), stated) is None  # none has finished
-    for seed in ("seed1", "seed2"):
-        (settings.parent / seed / "training.json").touch()
+    for record in records:
+        record.touch()
     assert (what_runs_again(str(settings), stated) or "nothing") == line
 
 

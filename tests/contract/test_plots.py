@@ -1,69 +1,63 @@
 """The plots of a training and of attention: they draw what they are given, alike at each run."""
 
-import json
 import math
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from convs2s.files.text import write_lines
 from convs2s.paper.attention_maps import plot_attention_maps
 from convs2s.paper.curves import learning_curves, plot_learning_curve
-from convs2s.training.history import read_history
+from convs2s.training.history import EpochRecord
+from convs2s.training.progress import write_history
 from tests.support.documents import svg_texts
 from tests.support.refusals import refusal, says
 
 
-def history(folder: Path, *rates: float) -> Path:
-    """Write a history of epochs with such learning rates."""
-    rows: list[dict[str, object]] = [
-        {
-            "updates": 10,
-            "tokens": 1000,
-            "tokens_per_second": 100,
-            "epoch": epoch,
-            "learning_rate": rate,
-            "train_loss": 3 / epoch,
-            "valid_loss": 3.5 / epoch,
-            "valid_perplexity": math.exp(3.5 / epoch),
-        }
+def epochs(*rates: float) -> list[EpochRecord]:
+    """Epochs with such learning rates."""
+    return [
+        EpochRecord(
+            epoch,
+            updates=10,
+            learning_rate=rate,
+            train_loss=3 / epoch,
+            valid_loss=3.5 / epoch,
+            valid_perplexity=math.exp(3.5 / epoch),
+            tokens=1000,
+            tokens_per_second=100,
+        )
         for epoch, rate in enumerate(rates, start=1)
     ]
+
+
+def plot(folder: Path, rates: Sequence[float], *outputs: Path) -> None:
+    """Plot the history of epochs with such learning rates."""
     path = folder / "history.jsonl"
-    write_lines(path, map(json.dumps, [*rows, {"stop": "the rate fell"}]))
-    return path
+    write_history(path, epochs(*rates), {"stop": "the rate fell"})
+    plot_learning_curve(history=path, heading="tiny", outputs=outputs)
 
 
-def plot(history: Path, *outputs: Path) -> None:
-    plot_learning_curve(history=history, heading="tiny", outputs=outputs)
-
-
-@pytest.mark.parametrize(
-    ("rates", "texts"),
-    [
+def test_a_learning_curve_says_what_happened(tmp_path: Path) -> None:
+    output = tmp_path / "plots/curve.svg"
+    for rates, texts in (
         ((0.25, 0.25, 0.025), {"best: 3.211 in epoch 3", "0.25", "0.025"}),
         # A single epoch is read off its points.
         ((0.025,), {"1", "33.12", "20.09", "0.025", "validation", "e^(training loss)"}),
-    ],
-)
-def test_a_learning_curve_says_what_happened(
-    tmp_path: Path, rates: tuple[float, ...], texts: set[str]
-) -> None:
-    output = tmp_path / "plots/curve.svg"
-    plot(history(tmp_path, *rates), output)
-    assert texts | {"tiny", "stopped: the rate fell"} <= svg_texts(output)
-    says(refusal(plot, history(tmp_path), output), "history.jsonl: no epoch")
+    ):
+        plot(tmp_path, rates, output)
+        assert texts | {"tiny", "stopped: the rate fell"} <= svg_texts(output)
+    says(refusal(plot, tmp_path, (), output), "history.jsonl: no epoch")
 
 
-def test_a_rule_stands_where_the_rate_is_halved_and_the_axis_has_room(
-    tmp_path: Path,
-) -> None:
+def test_a_rule_stands_where_the_rate_is_halved_and_the_axis_has_room() -> None:
     """The last rate of a cosine, next to nothing, stands at the foot of the axis."""
     rates = (0.4, 0.4, 0.3, 0.15, 1e-11)
-    epochs = read_history(history(tmp_path, *rates)).epochs
-    points = learning_curves({"seed1": epochs})["learning rate"]["data"]["values"]
+    points = learning_curves({"seed1": epochs(*rates)})["learning rate"]["data"][
+        "values"
+    ]
     assert [one["epoch"] for one in points if one["falls"]] == [4, 5]
     assert [one["epoch"] for one in points if one["is_best"]] == [5]
     drawn = [one["drawn rate"] for one in points]
@@ -90,7 +84,7 @@ def test_equal_numbers_give_equal_bytes(tmp_path: Path) -> None:
     drawn = []
     for name in ("first", "second"):
         outputs = [tmp_path / name / f"curve.{end}" for end in ("svg", "png", "pdf")]
-        plot(history(tmp_path, 0.25, 0.1), *outputs)
+        plot(tmp_path, (0.25, 0.1), *outputs)
         drawn.append([output.read_bytes() for output in outputs])
     assert drawn[0] == drawn[1]
     pdf = drawn[0][2]

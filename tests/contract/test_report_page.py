@@ -1,14 +1,11 @@
 """The report: all of a run in one file, whatever of it is there, and its texts are texts."""
 
 import re
-from collections.abc import Iterator
 from dataclasses import replace
-from functools import cache
 from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
-import vl_convert
 
 from convs2s.paper.ledger import read_ledger
 from convs2s.paper.report.examples import shown_lines, shown_words
@@ -27,6 +24,7 @@ class Reader(HTMLParser):
 
     def __init__(self, text: str) -> None:
         super().__init__()
+        self.text = text
         self.elements: list[tuple[str, Attributes]] = []
         self.said: list[str] = []
         self.feed(text)
@@ -44,30 +42,16 @@ class Reader(HTMLParser):
 
 
 @pytest.fixture(scope="module")
-def results(
-    root: Path, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[PaperResults]:
-    with pytest.MonkeyPatch.context() as patch:
-        # The program of all plots takes a second, and is the same on each page.
-        patch.setattr(
-            vl_convert, "javascript_bundle", cache(vl_convert.javascript_bundle)
-        )
-        yield write_paper_results(tmp_path_factory.mktemp("results"), root)
+def results(root: Path, tmp_path_factory: pytest.TempPathFactory) -> PaperResults:
+    return write_paper_results(tmp_path_factory.mktemp("results"), root)
 
 
 @pytest.fixture(scope="module")
-def text(results: PaperResults) -> str:
-    return results.report()
+def page(results: PaperResults) -> Reader:
+    return Reader(results.report())
 
 
-@pytest.fixture(scope="module")
-def page(text: str) -> Reader:
-    return Reader(text)
-
-
-def test_every_table_and_figure_is_there(
-    page: Reader, text: str, results: PaperResults
-) -> None:
+def test_every_table_and_figure_is_there(page: Reader, results: PaperResults) -> None:
     tables = results.tables
     parts = [f"{name}{part}" for name in tables for part in ("", "-caption", "-all")]
     assert set(parts) <= set(page.identifiers)
@@ -77,10 +61,10 @@ def test_every_table_and_figure_is_there(
     # Of table 2 one row alone has a value on both sides, which is no trend.
     trends = "table1 table3 table4 table5 table6 table7 table8 figure2"
     of_lstm = "lstm_table1 lstm_table2 lstm_text"
-    shown = re.findall(r'class="trend"><a href="#(\w+)"', text)
+    shown = re.findall(r'class="trend"><a href="#(\w+)"', page.text)
     assert shown == f"{trends} {of_lstm}".split()
     named = re.findall(
-        r'class="chart" role="group" aria-label="([\w ]+) by epoch', text
+        r'class="chart" role="group" aria-label="([\w ]+) by epoch', page.text
     )
     rate = "learning rate"
     assert named == ["perplexity", rate, "perplexity", "BLEU", rate]

