@@ -46,13 +46,16 @@ def test_a_bar_separates_nothing() -> None:
     assert unescaped(found.text) == "a ||| b | c"
 
 
+AVERAGED = """\
+0 ||| a ||| Model= 2 ||| -8
+0 ||| b ||| Model= -4 ||| -2
+0 ||| c ||| Model= -2 ||| -4
+0 ||| d ||| Model= 0 ||| -4
+"""
+
+
 def test_the_even_average_ranks_and_equals_stay_in_their_order() -> None:
-    group = [
-        ListedHypothesis(0, "a", "Model= 2", -8),
-        ListedHypothesis(0, "b", "Model= -4", -2),
-        ListedHypothesis(0, "c", "Model= -2", -4),
-        ListedHypothesis(0, "d", "Model= 0", -4),
-    ]
+    (group,) = read_n_best(AVERAGED.splitlines(), "list")
     ranked = reranked(group, average_with("Model"))
     assert [one.text for one in ranked] == ["d", "a", "b", "c"]
     assert [one.score for one in ranked] == [-2, -3, -3, -3]

@@ -4,8 +4,8 @@ import gzip
 import json
 import re
 import shutil
-from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as parquet
@@ -22,6 +22,8 @@ from tests.conftest import Terminal
 from tests.support.archives import make_archive
 from tests.support.own_pair import PAGE, blocks
 from tests.support.refusals import refusal, says
+
+pytestmark = pytest.mark.usefixtures("copy", "in_folder")
 
 LANGUAGES = Languages(source="en", target="ro")
 PAIRS = [
@@ -113,86 +115,77 @@ def tsv(pairs: list[tuple[str, str]]) -> str:
     return "".join(f"{source}\t{target}\n" for source, target in pairs)
 
 
-def read(*files: object, **reading: object) -> list[tuple[str, str]]:
-    return [*read_files([str(file) for file in files], Reading(LANGUAGES, **reading))]  # type: ignore[arg-type]
+def read(*files: str, **reading: Any) -> list[tuple[str, str]]:
+    return [*read_files(files, Reading(LANGUAGES, **reading))]
 
 
 @pytest.mark.parametrize("name", TEXTS)
-def test_every_format_has_the_same_pairs(tmp_path: Path, name: str) -> None:
-    (tmp_path / name).write_bytes(TEXTS[name].encode())
-    assert read(tmp_path / name) == PAIRS
+def test_every_format_has_the_same_pairs(name: str) -> None:
+    Path(name).write_bytes(TEXTS[name].encode())
+    assert read(name) == PAIRS
 
 
-def test_packed_and_encoded_files_have_the_same_pairs(tmp_path: Path) -> None:
-    (tmp_path / "a.csv.gz").write_bytes(gzip.compress(CSV.encode()))
-    assert read(tmp_path / "a.csv.gz") == PAIRS
+def test_packed_and_encoded_files_have_the_same_pairs() -> None:
+    Path("a.csv.gz").write_bytes(gzip.compress(CSV.encode()))
+    assert read("a.csv.gz") == PAIRS
     odd = {"README": b"r", "__MACOSX/._a.tsv": b"m"}
-    archive = make_archive(tmp_path / "a.zip", {"b/a.tsv": TSV.encode(), **odd})
-    assert read(archive) == PAIRS
-    (tmp_path / "a.tmx").write_bytes(TMX.encode("utf-16"))
-    assert read(tmp_path / "a.tmx") == PAIRS
+    make_archive(Path("a.zip"), {"b/a.tsv": TSV.encode(), **odd})
+    assert read("a.zip") == PAIRS
+    Path("a.tmx").write_bytes(TMX.encode("utf-16"))
+    assert read("a.tmx") == PAIRS
     for name in ("plain.json", "a.jsonl"):
         rows = pa.Table.from_pylist(list(map(json.loads, TEXTS[name].splitlines())))
-        parquet.write_table(rows, tmp_path / "a.parquet")
-        assert read(tmp_path / "a.parquet") == PAIRS
+        parquet.write_table(rows, "a.parquet")
+        assert read("a.parquet") == PAIRS
 
 
-def test_two_files_of_lines_are_told_apart_by_their_names(tmp_path: Path) -> None:
+def test_two_files_of_lines_are_told_apart_by_their_names() -> None:
     english, romanian = zip(*PAIRS, strict=True)
     for first, second in (("c.en", "c.ro.gz"), ("ours", "theirs")):
-        write_lines(tmp_path / first, english)
-        write_lines(tmp_path / second, romanian)
-        assert read(tmp_path / first, tmp_path / second) == PAIRS
-    assert read(tmp_path / "c.ro.gz", tmp_path / "c.en") == PAIRS
+        write_lines(first, english)
+        write_lines(second, romanian)
+        assert read(first, second) == PAIRS
+    assert read("c.ro.gz", "c.en") == PAIRS
     # As OPUS packs them.
     opus = {
-        "S.en-ro.en": "\n".join([*english, ""]).encode(),
-        "S.en-ro.ro": "\n".join([*romanian, ""]).encode(),
+        "S.en-ro.en": Path("ours").read_bytes(),
+        "S.en-ro.ro": Path("theirs").read_bytes(),
         "LICENSE": b"free",
         "S.en-ro.xml": b"<x/>",
     }
-    assert read(make_archive(tmp_path / "en-ro.txt.zip", opus)) == PAIRS
+    make_archive(Path("en-ro.txt.zip"), opus)
+    assert read("en-ro.txt.zip") == PAIRS
 
 
-def test_columns_and_references_are_chosen_by_name(tmp_path: Path) -> None:
-    (tmp_path / "a.tsv").write_text("English\tby\tRomanian\na\tb\tc\n")
-    assert read(tmp_path / "a.tsv", columns=("English", "Romanian")) == [("a", "c")]
-    assert read(tmp_path / "a.tsv", columns=("3", "1")) == [("c", "a")]
-    (tmp_path / "a.tsv").write_text("one\tby\tunu\na\tb\tc\n")
-    numbered = read(tmp_path / "a.tsv", columns=("3", "1"))
-    assert numbered == [("unu", "one"), ("c", "a")]
-    (tmp_path / "newstest.xml").write_text(WMT, "utf-8")
-    assert read(tmp_path / "newstest.xml", reference="A") == PAIRS
-    assert read(tmp_path / "newstest.xml", reference="B")[0] == (PAIRS[0][0], "b")
-    (tmp_path / "a.jsonl").write_text('{"src_text": "a", "x": 1, "mt": "b"}')
-    assert read(tmp_path / "a.jsonl", columns=("src_text", "mt")) == [("a", "b")]
+def test_columns_and_references_are_chosen_by_name() -> None:
+    Path("a.tsv").write_text("English\tby\tRomanian\na\tb\tc\n")
+    assert read("a.tsv", columns=("English", "Romanian")) == [("a", "c")]
+    assert read("a.tsv", columns=("3", "1")) == [("c", "a")]
+    Path("a.tsv").write_text("one\tby\tunu\na\tb\tc\n")
+    assert read("a.tsv", columns=("3", "1")) == [("unu", "one"), ("c", "a")]
+    Path("newstest.xml").write_text(WMT, "utf-8")
+    assert read("newstest.xml", reference="A") == PAIRS
+    assert read("newstest.xml", reference="B")[0] == (PAIRS[0][0], "b")
+    Path("a.jsonl").write_text('{"src_text": "a", "x": 1, "mt": "b"}')
+    assert read("a.jsonl", columns=("src_text", "mt")) == [("a", "b")]
 
 
-@pytest.fixture
-def make(copy: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Path]:
+def make(name: str, pairs: list[tuple[str, str]], **files: list[str]) -> Path:
     """Make the task NAME of pairs, and return the folder of its text."""
-    monkeypatch.chdir(copy)
-
-    def task(name: str, pairs: list[tuple[str, str]], **files: list[str]) -> Path:
-        Path(f"{name}.tsv").write_text(tsv(pairs), "utf-8")
-        wanted = NewTask(name, [f"{name}.tsv"], Reading(LANGUAGES), **files)
-        new_task(wanted)
-        return wanted.folder
-
-    return task
+    Path(f"{name}.tsv").write_text(tsv(pairs), "utf-8")
+    wanted = NewTask(name, [f"{name}.tsv"], Reading(LANGUAGES), **files)
+    new_task(wanted)
+    return wanted.folder
 
 
 def pairs_in(folder: Path, split: str, target: str = "ro") -> list[tuple[str, str]]:
-    sides = (folder / f"{split}.en", folder / f"{split}.{target}")
-    return list(read_line_pairs(*sides))
+    return [*read_line_pairs(folder / f"{split}.en", folder / f"{split}.{target}")]
 
 
 SPLITS = ("train", "valid", "test")
 
 
-def test_no_side_of_a_held_pair_is_in_the_training_text(
-    make: Callable[..., Path],
-) -> None:
+def test_no_side_of_a_held_pair_is_in_the_training_text() -> None:
     # Each source has three translations, and each target is that of several sources.
     pairs = [(f"Source {n % 700}", f"Target {n % 1100}") for n in range(2100)]
     pairs += [(f"SOURCE  {n}", f"target {n}!") for n in range(700)]
@@ -212,9 +205,7 @@ def test_no_side_of_a_held_pair_is_in_the_training_text(
                 assert len(texts) == len(keys) > 10
 
 
-def test_a_pair_stays_in_its_split_when_others_are_added(
-    make: Callable[..., Path],
-) -> None:
+def test_a_pair_stays_in_its_split_when_others_are_added() -> None:
     pairs = [(f"One {n}", f"Unu {n}") for n in range(25_000)]
     small, large = make("small_one", pairs[:15_000]), make("large_one", pairs)
     found = {split: {*pairs_in(small, split)} for split in SPLITS}
@@ -227,7 +218,7 @@ def test_a_pair_stays_in_its_split_when_others_are_added(
         assert 500 < len(later[split]) < 750
 
 
-def test_text_of_its_own_for_validation_and_test(make: Callable[..., Path]) -> None:
+def test_text_of_its_own_for_validation_and_test() -> None:
     Path("mine.en").write_text("Held\nHeld twice\n")
     Path("mine.ro").write_text("Ținut\nDe două ori\n", "utf-8")
     Path("held.tsv").write_text(tsv([("Held", "Ținut"), ("", "x")]), "utf-8")
@@ -242,7 +233,7 @@ def test_text_of_its_own_for_validation_and_test(make: Callable[..., Path]) -> N
     assert pairs_in(folder, "train") == pairs[:500]
 
 
-def test_what_a_kill_left_is_made_again(make: Callable[..., Path]) -> None:
+def test_what_a_kill_left_is_made_again() -> None:
     pairs = [(f"Source {n}", f"Target {n}") for n in range(300)]
     folder = make("mine", pairs)
     file = Path("config/tasks/mine.yaml")
@@ -272,10 +263,7 @@ headline: {model: small_plateau, seeds: [1], tests: [test], decoding: beam5}
 """
 
 
-def test_the_command_as_typed(
-    copy: Path, monkeypatch: pytest.MonkeyPatch, run: Terminal
-) -> None:
-    monkeypatch.chdir(copy)
+def test_the_command_as_typed(run: Terminal) -> None:
     typed = ("new-task", "My pairs.v2.tsv", "--languages", "en", "ru")
     pairs = [(f"Word{n} one\u2028 two", f"Слово{n} \u00a0три") for n in range(300)]
     given = [*pairs, ("", "x"), ("\ufffd", "x"), pairs[0]]
@@ -291,7 +279,7 @@ def test_the_command_as_typed(
     )
     file = Path("config/tasks/my_pairs_en_ru.yaml")
     assert file.read_text().endswith(MADE)
-    assert load(copy).tasks["my_pairs_en_ru"].language_pair == ("en", "ru")
+    assert load(Path()).tasks["my_pairs_en_ru"].language_pair == ("en", "ru")
     folder = Path("data/my_pairs_en_ru")
     made = [pair for split in SPLITS for pair in pairs_in(folder, split, "ru")]
     assert sorted(made) == sorted((en.replace("\u2028", ""), ru) for en, ru in pairs)
@@ -307,10 +295,7 @@ def test_the_command_as_typed(
     assert written == {path: path.read_bytes() for path in folder.iterdir()}
 
 
-def test_the_first_pair_and_a_row_that_is_none_are_shown(
-    copy: Path, monkeypatch: pytest.MonkeyPatch, run: Terminal
-) -> None:
-    monkeypatch.chdir(copy)
+def test_the_first_pair_and_a_row_that_is_none_are_shown(run: Terminal) -> None:
     typed = ("new-task", "a.tsv", "--languages", "en", "ro", "--name")
     text = tsv([(f"One {n}", f"Unu {n}") for n in range(300)])
     Path("a.tsv").write_text("Romanian\tEnglish\n" + text)
@@ -342,8 +327,9 @@ def test_the_page_begins_with_the_command_and_has_its_sizes(
 def test_validation_ends_the_recommended_training_of_however_few_pairs(
     settings: Settings,
 ) -> None:
-    (name,) = {size.model for size in SIZES}
-    recipe = settings.models[name].training
+    small = {size.most_pairs: size.model for size in SIZES[:3]}
+    assert small == dict.fromkeys([5_000, 20_000, 200_000], "small_plateau")
+    recipe = settings.models["small_plateau"].training
     assert recipe.maximum_epochs is None
     # 60 epochs that get better, and then as many as it takes that do not.
     state = TrainerState(Schedule(recipe.learning_rate), recipe.learning_rate, 1)

@@ -5,6 +5,7 @@ Without Jupyter: nbclient with ipykernel would need 25 packages more.
 
 import ast
 import json
+import sys
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -23,22 +24,22 @@ def cells(path: Path) -> list[dict[str, Any]]:
     return [cell for cell in listed if cell["cell_type"] == "code"]
 
 
-def run_notebook(path: Path, shortened: dict[str, str]) -> None:
-    """Run its cells in order, in one namespace, and print each result as it is displayed."""
+def show(value: object) -> None:
+    """Print a result as it is displayed."""
+    html = getattr(value, "_repr_html_", None)
+    print((html() if callable(html) else None) or repr(value))
+
+
+def run_notebook(path: Path) -> None:
+    """Run its cells in order, in one namespace, and show what each ends with."""
     names: dict[str, object] = {"__name__": "__main__"}
     for cell in cells(path):
         source = "".join(cell["source"])
-        for long, short in shortened.items():
+        for long, short in SHORTENED.items():
             source = source.replace(long, short)
-        tree = ast.parse(source)
-        last = tree.body[-1]
-        if isinstance(last, ast.Expr):
-            tree.body[-1] = ast.Assign([ast.Name("_", ast.Store())], last.value)
-        names["_"] = None
-        exec(compile(ast.fix_missing_locations(tree), path.name, "exec"), names)
-        shown = names["_"]
-        html = getattr(shown, "_repr_html_", None)
-        print((html() if callable(html) else None) or repr(shown))
+        *before, last = ast.parse(source).body
+        exec(compile(ast.Module(before, []), path.name, "exec"), names)
+        exec(compile(ast.Interactive([last]), path.name, "single"), names)
 
 
 @pytest.fixture(scope="module")
@@ -87,7 +88,8 @@ def test_a_notebook_runs(
 ) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     monkeypatch.chdir(checkout / "notebooks")
-    run_notebook(root / f"notebooks/{name}.ipynb", SHORTENED)
+    monkeypatch.setattr(sys, "displayhook", show)
+    run_notebook(root / f"notebooks/{name}.ipynb")
     said = capsys.readouterr().out
     says(said, "alt.Chart(", *NAMES[name])
     if name == "ledger":

@@ -23,9 +23,8 @@ MADE_WITH = {"merges": 50, "languages": ("en", "nl")}
 
 
 @pytest.fixture(autouse=True)
-def made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def made(in_folder: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """An output with its note, made from a user's file, in the working directory."""
-    monkeypatch.chdir(tmp_path)
     monkeypatch.delenv(RUN, raising=False)
     Path(OWN).write_text("a dog\n")
     with noted_origin([OUTPUT], MADE_WITH, [OWN]):
@@ -34,9 +33,12 @@ def made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     remove_changes()
 
 
+def change(merges: int, own_file: str = OWN) -> tuple[Path | None, bool]:
+    return change_file(OUTPUT, {**MADE_WITH, "merges": merges}, [own_file])
+
+
 def is_outdated(merges: int = 50, own_file: str = OWN) -> bool:
-    _, outdated = change_file(OUTPUT, {**MADE_WITH, "merges": merges}, [own_file])
-    return outdated
+    return change(merges, own_file)[1]
 
 
 def test_other_params_or_an_older_file_are_a_change() -> None:
@@ -71,21 +73,21 @@ def test_a_job_that_a_power_cut_ended_is_a_change() -> None:
 
 
 def test_a_plan_leaves_no_file_and_a_run_the_same_for_the_same_change() -> None:
-    file, _ = change_file(OUTPUT, {"merges": 40}, [OWN])
+    file, _ = change(40)
     assert file is not None
     assert file.stat().st_mtime_ns > Path(OUTPUT).stat().st_mtime_ns
     remove_changes()
     assert not file.exists()
-    assert change_file(OUTPUT, {"merges": 40}, [OWN]) == (file, True)
+    assert change(40) == (file, True)
     keep_changes()
     remove_changes()
     content = file.read_bytes()
-    assert change_file(OUTPUT, {"merges": 40}, [OWN]) == (file, True)
+    assert change(40) == (file, True)
     assert file.read_bytes() == content  # it may be the input of a job that runs
-    with noted_origin([OUTPUT], {"merges": 40}, [OWN]):
+    with noted_origin([OUTPUT], {**MADE_WITH, "merges": 40}, [OWN]):
         pass
-    assert change_file(OUTPUT, {"merges": 40}, [OWN]) == (file, False)
-    assert change_file(OUTPUT, {"merges": 30}, [OWN])[0] not in (None, file)
+    assert change(40) == (file, False)
+    assert change(30)[0] not in (None, file)
 
 
 WHY = """

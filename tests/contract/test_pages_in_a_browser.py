@@ -15,6 +15,7 @@ from tests.contract.paper_results import (
     PaperResults,
     write_paper_results,
 )
+from tests.support.refusals import rows, says
 
 OPEN = "document.querySelectorAll('details').forEach(part => part.open = true)"
 DRAWN = (
@@ -77,24 +78,24 @@ def test_tables_sort_by_pointer_and_by_keyboard(report: Page) -> None:
     assert report.run(ours) == descending
 
 
-@pytest.mark.parametrize(
-    ("place", "mark", "said"),
-    [
-        ("#curves", ".mark-symbol path", ("perplexity", "learning rate", "seed")),
-        ("#figure2", ".mark-symbol path", ("Layers", "BLEU", "value of")),
-        ("#figure3", ".mark-rect path", ("source", "target", "attention")),
-    ],
-)
+POINTED = """
+curves => .mark-symbol path => perplexity ... learning rate ... seed
+figure2 => .mark-symbol path => Layers ... BLEU ... value of
+figure3 => .mark-rect path => source ... target ... attention
+"""
+
+
+@pytest.mark.parametrize(("place", "mark", "words"), rows(POINTED))
 def test_pointing_at_a_value_shows_it(
-    report: Page, place: str, mark: str, said: tuple[str, ...], pictures: Path
+    report: Page, place: str, mark: str, words: str, pictures: Path
 ) -> None:
     report.run(OPEN)
     report.wait(DRAWN)
-    report.point(f"{place} .drawing {mark}", 3)
+    report.point(f"#{place} .drawing {mark}", 3)
     shown = "document.querySelector('#vg-tooltip-element.visible')?.textContent ?? ''"
     text = report.run(f"new Promise(done => setTimeout(() => done({shown}), 500))")
-    assert all(word in text for word in said), text
-    report.picture(pictures / f"pointed_at_{place[1:]}.png")
+    says(text, *words.split(" ... "))
+    report.picture(pictures / f"pointed_at_{place}.png")
 
 
 TAG = "</script><b>&"

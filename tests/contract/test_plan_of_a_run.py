@@ -66,10 +66,10 @@ def test_what_is_asked_for_decides_whether_a_table_starts_anything(
 
 
 def test_the_history_of_a_training_that_goes_on_is_not_shown(demo: Settings) -> None:
-    history, score = f"{DEMO}/seed1/history.jsonl", f"{DEMO}/seed1/test.beam5.bleu.json"
-    assert plan(demo, there=[history, score]).finished([history, score]) == [score]
+    both = [f"{DEMO}/seed1/history.jsonl", f"{DEMO}/seed1/test.beam5.bleu.json"]
+    history, score = both
+    assert plan(demo, there=both).finished(both) == [score]
     record = f"{DEMO}/seed1/training.json"
-    both = [history, score]
     assert plan(demo, there=[history, record]).finished(both) == [history]
     assert plan(demo, asked=["paper"]).finished(both) == both
 
@@ -130,33 +130,23 @@ def test_anothers_list_is_rescored_where_a_user_has_it_or_a_model_makes_it(
     assert plan(demo).baseline_list("demo_en_fr_word", "test") == LISTED
 
 
-@pytest.fixture(scope="module")
-def published(root: Path) -> Settings:
-    ledger = root / "docs/results/multi30k.ledger.jsonl"
-    return load(root, {"scale": "multi30k", "published": str(ledger)})
-
-
 def test_published_runs_are_not_made_again_and_those_here_count_before_them(
-    published: Settings,
+    root: Path, demo: Settings
 ) -> None:
+    ledger = str(root / "docs/results/multi30k.ledger.jsonl")
+    published = load(root, {"scale": "multi30k", "published": ledger})
     alone = plan(with_options(published, published=None))
     assert alone.planned["table1"] == alone.cells["table1"]
     assert alone.published == []
     beside = plan(published)
-    assert beside.published == [published.options.published]
+    assert beside.published == [ledger]
     assert beside.planned["table1"] == []
     assert len(beside.runs) < len(alone.runs) / 4
     score = beside.cells["table1"][0].paths[1]
     here = plan(published, there=[score])
     assert here.planned["table1"][0].paths == (score,)
     assert here.scores("table1") == [score]
-
-
-def test_a_figure_of_published_runs_alone_cannot_be_drawn(
-    published: Settings, demo: Settings
-) -> None:
-    beside = plan(published)
-    # The first one is drawn from scores.
+    # Of figures, the first one is drawn from scores.
     assert beside.figures == ["figure2", "lstm_figure2"]
     with pytest.raises(UserError, match=r"^figure3.svg: no model .*; figure3.md has "):
         beside.drawn_cells("figure3")

@@ -4,6 +4,7 @@ import gzip
 import re
 from dataclasses import replace
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 import yaml
@@ -14,7 +15,7 @@ from convs2s.costs.budget import Budget, budgets, levels
 from convs2s.costs.exhibits import costs
 from convs2s.costs.memory import requested_memory
 from convs2s.costs.preflight import Machine, refusals, report, training_rows
-from convs2s.costs.roofline import CalculatedSpeed, Update, Work
+from convs2s.costs.roofline import CalculatedSpeed, Update
 from convs2s.paper.cells import cells
 from tests.support.refusals import rows
 from tests.support.user_task import TASK
@@ -38,10 +39,6 @@ def headline(settings: Settings, task: str) -> Budget:
     return budgets(settings, [task], [])[0]
 
 
-def h100(settings: Settings) -> CalculatedSpeed:
-    return CalculatedSpeed(settings.costs.gpus[0], settings.costs)
-
-
 def with_small(folder: Path, training: str) -> Settings:
     """The configuration with another recipe of the model small."""
     recipe = yaml.safe_load(f"models: {{small: {{training: {{{training}}}}}}}")
@@ -59,20 +56,11 @@ def test_the_budget_of_some_tasks_is_as_recorded(settings: Settings) -> None:
     # Ensembles of 8 with the headline's seeds among them, and ablations.
     wanted = [*cells(settings, "table2"), *cells(settings, "table5")]
     found = budgets(settings, [*tasks.split(), "wmt14_en_fr_released"], wanted)
-    assert report(settings, found, LARGE, h100(settings)) == GOLDEN.read_text("utf-8")
+    h100 = CalculatedSpeed(settings.costs.gpus[0], settings.costs)
+    assert report(settings, found, LARGE, h100) == GOLDEN.read_text("utf-8")
 
 
-def test_the_page_states_disk_and_downloads(root: Path, settings: Settings) -> None:
-    page = (root / "docs/preflight.md").read_text("utf-8")
-    found = headline(settings, "wmt14_en_fr")
-    incoming = sum(size or 0 for size in found.downloads.values())
-    row = (
-        rf"^\| `wmt14_en_fr` \| {incoming / 1e9:.1f}.* \| {found.disk / 1e9:.0f} GB \|$"
-    )
-    assert re.search(row, page, re.MULTILINE)
-
-
-def test_the_papers_english_french(settings: Settings) -> None:
+def test_the_papers_english_french(root: Path, settings: Settings) -> None:
     found = headline(settings, "wmt14_en_fr")
     # The bar for its preparation.
     assert 2 < sum(stage.core_hours for stage in found.stages) < 6
@@ -85,6 +73,11 @@ def test_the_papers_english_french(settings: Settings) -> None:
     # The demo ends before its schedule would: its last states stay, for more epochs.
     demo, *_ = headline(settings, "demo_en_fr").trainings
     assert demo.kept_bytes == 2 * demo.state_bytes
+    # The page states disk and downloads.
+    page = (root / "docs/preflight.md").read_text("utf-8")
+    incoming = sum(size or 0 for size in found.downloads.values()) / 1e9
+    row = rf"^\| `wmt14_en_fr` \| {incoming:.1f}.* \| {found.disk / 1e9:.0f} GB \|$"
+    assert re.search(row, page, re.MULTILINE)
 
 
 def test_a_training_asks_for_the_memory_of_all_workers_of_a_node(
@@ -178,7 +171,8 @@ def test_tables_have_their_trainings_and_hours_stand_once(settings: Settings) ->
     tables = {name: cells(settings, name) for name in ("table1", "table4")}
     found = costs(settings, tables, Path("benchmarks"))
     of_text = budgets(settings, ["wmt14_en_fr"], [])
-    said = report(settings, of_text, LARGE, h100(settings), found)
+    h100 = CalculatedSpeed(settings.costs.gpus[0], settings.costs)
+    said = report(settings, of_text, LARGE, h100, found)
     lines = {" ".join(line.split()) for line in said.splitlines()}
     # For table 4 there are none in the paper.
     assert {
@@ -203,20 +197,12 @@ def test_a_finished_training_is_not_to_come(mine: Path) -> None:
     assert (before.missing, after.missing, after.runs) == (1, 0, 1)
 
 
-class HalfASecond:
-    """A CPU on which each update takes half a second."""
-
-    device = "a CPU"
-    is_gpu = False
-    gpu = None
-
-    def update(self, work: Work, tokens: float) -> Update:
-        return Update(0.5, work.recipe.precision, None)
-
-
 def test_hours_of_a_measured_machine_are_those_of_its_cores(mine: Path) -> None:
+    """Of a CPU on which each update takes half a second."""
     write_training_text(mine, 12_000)
     found = headline(with_small(mine, "threads: 2"), "mine")
-    (row,) = training_rows(found, HalfASecond())
-    assert row.hours == pytest.approx(6 * 12_000 * 30 / (2000 / 0.5) / 3600)
-    assert row.device_hours == pytest.approx(2 * 6 * 12_000 * 30 / (2000 / 0.5) / 3600)
+    cpu = Mock(device="a CPU", is_gpu=False, gpu=None)
+    cpu.update.return_value = Update(0.5, "fp32", None)
+    (row,) = training_rows(found, cpu)
+    hours = 6 * 12_000 * 30 / (2000 / 0.5) / 3600
+    assert (row.hours, row.device_hours) == pytest.approx((hours, 2 * hours))

@@ -4,6 +4,7 @@ import json
 import time
 from collections.abc import Callable
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
@@ -17,6 +18,7 @@ from convs2s.models.kernels.matmul import Kernel
 from convs2s.training.run import train
 from tests.support import tiny
 from tests.support.refusals import refusal, says
+from tests.support.score_files import read
 
 SMALL = {(16, 8): 2, (4, 16): 1}
 
@@ -26,6 +28,12 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The file of the test's own cache."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     return tmp_path / "cache" / "convs2s" / "kernels.json"
+
+
+def measured(patch: pytest.MonkeyPatch, **rates: float) -> None:
+    """Let these rates be measured, beside 1 of BLAS."""
+    found = Mock(return_value={"blas": 1.0, **rates})
+    patch.setattr(choice, "training_rates", found)
 
 
 def test_few_shapes_stand_for_all() -> None:
@@ -68,12 +76,9 @@ def test_the_faster_one_by_more_than_noise_is_measured_once_for_each_shape(
         (1.0, {(16, 8): 2}, "onednn"),
         (2.0, SMALL, "blas"),
     ):
-        rates = {"blas": 1.0, "onednn": rate}
-        monkeypatch.setattr(
-            choice, "training_rates", lambda _, rates=rates, **__: rates
-        )
+        measured(monkeypatch, onednn=rate)
         assert fastest_kernel(products) == expected
-    first, _ = json.loads(cache.read_text())
+    first, _ = read(cache)
     for damaged in (3, {"blas": 1.0}):
         cache.write_text(json.dumps({first: damaged}))
         says(refusal(fastest_kernel, SMALL), "kernels.json: not what this program")
@@ -90,26 +95,17 @@ def test_without_a_cache_it_is_said_and_nothing_is_measured(
     )
 
 
-@pytest.mark.parametrize(("rate", "expected"), [(2.4, "fp32"), (2.6, "bf16")])
 def test_auto_is_bf16_where_it_is_faster_and_stays_so(
-    monkeypatch: pytest.MonkeyPatch,
-    task: Path,
-    tmp_path: Path,
-    rate: float,
-    expected: str,
+    monkeypatch: pytest.MonkeyPatch, task: Path, tmp_path: Path
 ) -> None:
     """By more than noise, beside the faster kernel."""
-    output = tmp_path / "model.safetensors"
-    job = tiny.job(task, output, tiny.settings(maximum_epochs=1, precision="auto"))
+    settings = tiny.settings(maximum_epochs=1, precision="auto")
     # The second is made of the states of the first, whatever is measured then.
-    for bf16 in (rate, 5.0 - rate):
-        rates = {"blas": 1.0, "onednn": 2.0, "bf16": bf16}
-        monkeypatch.setattr(
-            choice, "training_rates", lambda _, rates=rates, **__: rates
-        )
-        monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / str(bf16)))
-        train(job)
-        record = json.loads(output.with_name("training.json").read_text("utf-8"))
-        made = record["manifest"]
+    for rate, expected in ((2.4, "fp32"), (2.6, "fp32"), (2.6, "bf16"), (2.4, "bf16")):
+        measured(monkeypatch, onednn=2.0, bf16=rate)
+        output = tmp_path / expected / "model.safetensors"
+        monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / f"{expected}{rate}"))
+        train(tiny.job(task, output, settings))
+        made = read(output.with_name("training.json"))["manifest"]
         assert made["identity"]["training"]["precision"] == "auto"
         assert made["precision"] == expected

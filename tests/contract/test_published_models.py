@@ -47,14 +47,15 @@ def test_the_registry_says_of_a_file_what_tasks_and_downloads_say(
 def test_a_model_of_fairseqs_is_converted_and_takes_its_name(
     run: Terminal, mirror: Path, cache: Path, name: str
 ) -> None:
-    (file,) = run("get", name, "--mirror", mirror).splitlines()
-    description = describe_model(Path(file))
+    (got,) = run("get", name, "--mirror", mirror).splitlines()
+    file = Path(got)
+    description = describe_model(file)
     assert description.task == name
     assert description.training["imported_from"] == "fairseq"
     # The archive is gone, and its checksum is kept for the next time.
     kept = {path.name for path in cache.rglob("*") if path.is_file()}
-    assert {Path(file).name, f"{Path(file).stem}.sha256"} <= kept
-    assert Path(file).stem not in kept
+    assert {file.name, f"{file.stem}.sha256"} <= kept
+    assert file.stem not in kept
     asked = ["--quiet", "--minimum-length=2"]
     by_name = run("translate", name, *asked, text=b"the red house\n")
     assert by_name.split()

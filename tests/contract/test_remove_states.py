@@ -3,8 +3,6 @@
 import fcntl
 import json
 import shutil
-from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 
 import pytest
@@ -18,102 +16,91 @@ from tests.support.refusals import says
 IDENTITY: dict[str, object] = {"seed": 1, "recipe": {"clip": 0.1}}
 MINE = digest_of(IDENTITY)
 ALL = sorted([MINE, MINE, "another"])
-RUN = "task/models/small/seed1"
-
-Command = Callable[..., str]
-
-
-@pytest.fixture
-def remove(tmp_path: Path, run: Terminal) -> Command:
-    return partial(run, "remove-states", tmp_path)
+RUN = Path("task/models/small/seed1")
+REMOVE = ("remove-states", ".", "--yes")
 
 
-def write_model(path: Path, like: Path, identity: dict[str, object]) -> None:
-    """Write a model file that was trained as an identity says."""
+def write_model(name: str, like: Path, identity: dict[str, object]) -> None:
+    """Write a model file of the run that was trained as an identity says."""
     weights, fields = load_tensors(like)
-    save_tensors(path, weights, fields | {"training": {"identity": identity}})
+    save_tensors(RUN / name, weights, fields | {"training": {"identity": identity}})
 
 
 @pytest.fixture(autouse=True)
-def finished(tmp_path: Path, model: Path) -> Path:
+def finished(in_folder: None, model: Path) -> None:
     """A finished run beside states of another recipe, and one that was stopped."""
     for place in (f"seed1/state/{MINE}", "seed1/state/another", f"seed2/state/{MINE}"):
-        folder = tmp_path / "task/models/small" / place
+        folder = RUN.parent / place
         folder.mkdir(parents=True)
         (folder / "last.safetensors").write_bytes(bytes(1_500_000))
-    write_model(tmp_path / RUN / "model.safetensors", model, IDENTITY)
+    write_model("model.safetensors", model, IDENTITY)
     record = {"manifest": {"identity": IDENTITY}}
-    (tmp_path / RUN / "training.json").write_text(json.dumps(record))
-    return tmp_path / RUN
+    (RUN / "training.json").write_text(json.dumps(record))
 
 
-def states(results: Path) -> list[str]:
-    return sorted(path.parent.name for path in results.rglob("last.safetensors"))
+def states() -> list[str]:
+    return sorted(path.parent.name for path in Path().rglob("last.safetensors"))
 
 
 def test_the_states_of_the_finished_model_alone_are_listed_and_then_removed(
-    remove: Command, tmp_path: Path, finished: Path
+    run: Terminal,
 ) -> None:
-    said = remove()
-    says(said, f"      1.5 MB  {finished}/state/{MINE}\n", "1.5 MB  of 1 trainings")
-    assert states(tmp_path) == ALL
-    assert "1 trainings that have ended: removed" in remove("--yes")
-    assert states(tmp_path) == sorted([MINE, "another"])
-    assert (tmp_path / "task/models/small/seed2/state" / MINE).is_dir()
-    assert (finished / "model.safetensors").is_file()
+    said = run("remove-states", ".")
+    says(said, f"      1.5 MB  {RUN}/state/{MINE}\n", "1.5 MB  of 1 trainings")
+    assert states() == ALL
+    assert "1 trainings that have ended: removed" in run(*REMOVE)
+    assert states() == sorted([MINE, "another"])
+    assert (RUN.parent / "seed2/state" / MINE).is_dir()
+    assert (RUN / "model.safetensors").is_file()
 
 
 def test_results_on_another_disk_are_found_through_a_link(
-    remove: Command, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
+    run: Terminal, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    disk = tmp_path_factory.mktemp("disk") / "task"
-    elsewhere = (tmp_path / "task").rename(disk)
-    (tmp_path / "task").symlink_to(elsewhere)
-    (elsewhere / "again").symlink_to(tmp_path)
-    assert MINE in remove()
+    elsewhere = Path("task").rename(tmp_path_factory.mktemp("disk") / "task")
+    Path("task").symlink_to(elsewhere)
+    (elsewhere / "again").symlink_to(Path.cwd())
+    assert MINE in run("remove-states", ".")
 
 
 def test_beside_the_model_of_another_training_a_state_stays(
-    remove: Command, tmp_path: Path, finished: Path, model: Path
+    run: Terminal, model: Path
 ) -> None:
     """The disk may have been full when the new one was to be written, or it was killed there."""
-    write_model(finished / "model.safetensors", model, {"seed": 2})
-    write_model(finished / "start.safetensors", model, {"seed": 3})
-    assert "0 trainings" in remove("--yes")
-    assert states(tmp_path) == ALL
+    write_model("model.safetensors", model, {"seed": 2})
+    write_model("start.safetensors", model, {"seed": 3})
+    assert "0 trainings" in run(*REMOVE)
+    assert states() == ALL
 
 
 def test_states_of_a_training_that_runs_or_may_run_stay(
-    remove: Command, tmp_path: Path, finished: Path, monkeypatch: pytest.MonkeyPatch
+    run: Terminal, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with (finished / "state/lock").open("w") as lock:
+    with (RUN / "state/lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         with pytest.raises(SystemExit, match="seed1/state: another training is writ"):
-            remove("--yes")
+            run(*REMOVE)
     monkeypatch.setattr(fcntl, "flock", without_locks)
     with pytest.raises(SystemExit, match="seed1/state: cannot be locked"):
-        remove("--yes")
-    assert states(tmp_path) == ALL
+        run(*REMOVE)
+    assert states() == ALL
 
 
-def test_a_damaged_record_and_a_missing_folder_are_named(
-    remove: Command, tmp_path: Path, finished: Path
-) -> None:
-    (finished / "training.json").write_text("{}")
+def test_a_damaged_record_and_a_missing_folder_are_named(run: Terminal) -> None:
+    (RUN / "training.json").write_text("{}")
     with pytest.raises(SystemExit, match=r"training\.json: not a record of a training"):
-        remove()
-    shutil.rmtree(tmp_path)
+        run(*REMOVE)
     with pytest.raises(SystemExit, match="no such folder; name the folder of the res"):
-        remove()
+        run("remove-states", "none")
 
 
 def test_what_a_kill_leaves_of_a_state_is_none(
-    remove: Command, finished: Path, monkeypatch: pytest.MonkeyPatch
+    run: Terminal, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def kill(_: Path) -> None:
         raise KeyboardInterrupt
 
     monkeypatch.setattr(shutil, "rmtree", kill)
     with pytest.raises(SystemExit, match="130"):
-        remove("--yes")
-    assert not (finished / "state" / MINE / "last.safetensors").exists()
+        run(*REMOVE)
+    assert not (RUN / "state" / MINE / "last.safetensors").exists()

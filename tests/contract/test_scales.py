@@ -107,8 +107,9 @@ def test_small_versions_differ_in_width_dropout_and_recipe_alone(
         return width[1] + str(int(width[2]) // shrink.divide_by)
 
     for paper in made:
-        small = demo.models[f"{shrink.prefix}_{paper}"]
-        assert demo.scale.models[paper] == f"{shrink.prefix}_{paper}"
+        name = demo.scale.models[paper]
+        assert name == f"{shrink.prefix}_{paper}"
+        small = demo.models[name]
         stated = demo.models[paper].architecture.model_dump_json()
         widths = r'("(?:embedding|output_embedding|width)":)(\d+)'
         expected = json.loads(re.sub(widths, smaller, stated))
@@ -116,7 +117,7 @@ def test_small_versions_differ_in_width_dropout_and_recipe_alone(
         if paper in shrink.keep_recipe:
             threads = {"threads": recipe.threads}
             recipe = demo.models[paper].training.model_copy(update=threads)
-        elif shrink.dropout is not None:
+        else:
             expected["dropout"] = shrink.dropout
         assert json.loads(small.architecture.model_dump_json()) == expected
         assert small.training == recipe
