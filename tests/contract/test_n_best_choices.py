@@ -77,7 +77,7 @@ def test_four_choices_and_their_report(tmp_path: Path) -> None:
     references = ["a b c d e f", "f e d c b a"]
     write_lines(tmp_path / "reference", references)
     (tmp_path / "list").write_text(LIST)
-    report = Report(tmp_path / "text", tmp_path / "json", None, {"task": "tiny"})
+    report = Report(tmp_path / "text", tmp_path / "json", None, {})
     rescore_n_best(
         n_best=tmp_path / "list",
         raw=tmp_path / "reference",
@@ -137,8 +137,8 @@ def test_the_nearest_to_1_of_the_best_length_penalties_is_what_a_decoding_uses(
         tsv=table,
         json=tuning,
         restore=str,
-        header={"test_set": "valid"},
-        manifest={"revision": "abc"},
+        header={},
+        manifest={},
     )
     header, *lines = read_lines(table)
     assert header == "length_penalty\ttokenized_bleu\tdetokenized_bleu\tlength_ratio"

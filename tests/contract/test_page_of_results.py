@@ -21,8 +21,9 @@ pytestmark = pytest.mark.usefixtures("in_folder")
 def test_the_page_shows_what_was_run_alone(demo: Settings) -> None:
     """All runs but the last row's of table 1."""
     Path("page").mkdir()
-    names = ("table1", "table7", "figure2")
-    measured = [cell for name in names for cell in cells(demo, name)]
+    measured = [
+        cell for name in ("table1", "table7", "figure2") for cell in cells(demo, name)
+    ]
     scores = [
         write(cell.paths[0], bleu(after=30.0 + number, before=20.0 + number))
         for number, cell in enumerate(measured)

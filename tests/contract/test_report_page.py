@@ -4,6 +4,7 @@ import re
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -16,7 +17,7 @@ from tests.contract.paper_results import HOSTILE, PaperResults, write_paper_resu
 FETCHING = "src srcset data poster background action xlink:href"
 """Attributes whose address a browser fetches by itself; of links `href` too."""
 
-Attributes = dict[str, str]
+Attributes = dict[str, Any]
 
 
 class Reader(HTMLParser):
@@ -30,8 +31,8 @@ class Reader(HTMLParser):
         self.feed(text)
         self.identifiers = [one["id"] for _, one in self.elements if "id" in one]
 
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.elements.append((tag, {name: value or "" for name, value in attrs}))
+    def handle_starttag(self, tag: str, attrs: Any) -> None:
+        self.elements.append((tag, dict(attrs)))
 
     def handle_data(self, data: str) -> None:
         if self.elements and self.elements[-1][0] not in ("script", "style"):

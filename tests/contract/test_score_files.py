@@ -97,17 +97,14 @@ def test_the_mean_over_runs_and_the_samples_deviation(tmp_path: Path) -> None:
     assert data["tests"]["test"]["chrf"]["deviation"] is None
 
 
+@pytest.mark.usefixtures("in_folder")
 def test_what_the_page_of_formats_reads_is_there(
-    root: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    root: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    folder = tmp_path / "results/demo_en_fr"
+    folder = Path("results/demo_en_fr")
     folder.mkdir(parents=True)
-    scored = scored_bleu(tmp_path, "bleu", [decoded(1, TEXT)])
+    scored = scored_bleu(folder, "bleu", [decoded(1, TEXT)])
     report(folder, BleuEvaluation, {("test", "seed1"): scored})
-    monkeypatch.chdir(tmp_path)
     (block,) = fenced(root / "docs/file_formats.md", "python")
     exec(block, {})
     assert "tok:13a" in capsys.readouterr().out
