@@ -24,23 +24,25 @@ COLUMNS = """
 
 
 @pytest.fixture(autouse=True)
-def no_extensions(monkeypatch: pytest.MonkeyPatch, in_folder: None) -> None:
+def no_extensions(
+    monkeypatch: pytest.MonkeyPatch, root: Path, copy: Path, in_folder: None
+) -> None:
     """None is left of what a test's configuration names."""
     monkeypatch.setenv(VARIABLE, "")
+    Path("examples").symlink_to(root / "examples")
 
 
-def with_columns(copy: Path, root: Path, columns: str) -> Settings:
+def with_columns(columns: str) -> Settings:
     """The demo's configuration with further columns of table 1, and an extension's metric."""
-    (copy / "examples").symlink_to(root / "examples")
-    file = copy / "config/paper.yaml"
+    file = Path("config/paper.yaml")
     content = yaml.safe_load(file.read_text("utf-8"))
     content["table1"]["columns"] += yaml.safe_load(columns)
     file.write_text(yaml.safe_dump(content), "utf-8")
-    return load(copy, yaml.safe_load(OPTIONS))
+    return load(Path(), yaml.safe_load(OPTIONS))
 
 
-def test_a_column_names_a_metric_and_shows_its_scores(copy: Path, root: Path) -> None:
-    settings = with_columns(copy, root, COLUMNS)
+def test_a_column_names_a_metric_and_shows_its_scores() -> None:
+    settings = with_columns(COLUMNS)
     scored = [
         cell for cell in cells(settings, "table1") if cell.address.column == "bleu"
     ]
@@ -61,6 +63,6 @@ def test_a_column_names_a_metric_and_shows_its_scores(copy: Path, root: Path) ->
         assert row["Errors (ours)"].startswith(expected)
 
 
-def test_a_column_of_an_unknown_metric_is_refused(copy: Path, root: Path) -> None:
-    message = refusal(with_columns, copy, root, COLUMNS.replace("WER", "WRE"))
+def test_a_column_of_an_unknown_metric_is_refused() -> None:
+    message = refusal(with_columns, COLUMNS.replace("WER", "WRE"))
     says(message, "paper.yaml: table1: column wer", "'WRE'; did you mean 'WER'?")

@@ -15,6 +15,8 @@ from convs2s.training.progress import write_history
 from tests.support.documents import svg_texts
 from tests.support.refusals import refusal, says
 
+pytestmark = pytest.mark.usefixtures("in_folder")
+
 
 def epochs(*rates: float) -> list[EpochRecord]:
     """Epochs with such learning rates."""
@@ -33,23 +35,23 @@ def epochs(*rates: float) -> list[EpochRecord]:
     ]
 
 
-def plot(folder: Path, rates: Sequence[float], *outputs: Path) -> None:
+def plot(rates: Sequence[float], *outputs: Path) -> None:
     """Plot the history of epochs with such learning rates."""
-    path = folder / "history.jsonl"
+    path = Path("history.jsonl")
     write_history(path, epochs(*rates), {"stop": "the rate fell"})
     plot_learning_curve(history=path, heading="tiny", outputs=outputs)
 
 
-def test_a_learning_curve_says_what_happened(tmp_path: Path) -> None:
-    output = tmp_path / "plots/curve.svg"
+def test_a_learning_curve_says_what_happened() -> None:
+    output = Path("plots/curve.svg")
     for rates, texts in (
         ((0.25, 0.25, 0.025), {"best: 3.211 in epoch 3", "0.25", "0.025"}),
         # A single epoch is read off its points.
         ((0.025,), {"1", "33.12", "20.09", "0.025", "validation", "e^(training loss)"}),
     ):
-        plot(tmp_path, rates, output)
+        plot(rates, output)
         assert texts | {"tiny", "stopped: the rate fell"} <= svg_texts(output)
-    says(refusal(plot, tmp_path, (), output), "history.jsonl: no epoch")
+    says(refusal(plot, (), output), "history.jsonl: no epoch")
 
 
 def test_a_rule_stands_where_the_rate_is_halved_and_the_axis_has_room() -> None:
@@ -64,10 +66,10 @@ def test_a_rule_stands_where_the_rate_is_halved_and_the_axis_has_room() -> None:
     assert drawn == pytest.approx([*rates[:-1], 0.4 / 1e4])
 
 
-def test_a_map_says_how_far_its_weights_spread(tmp_path: Path) -> None:
+def test_a_map_says_how_far_its_weights_spread() -> None:
     source = ["The", "man", "pays", "$", "3", "or", "$", "4", "w" * 60, "</s>"]
     target = ["l'", "homme", "paie", "3", "$", "</s>"]
-    output = tmp_path / "attention.svg"
+    output = Path("attention.svg")
     even = np.full((6, 10), 1 / 10)
     narrow = np.eye(6, 10)
     mixed = np.where(np.arange(6)[:, None] % 2, even, narrow)
@@ -80,11 +82,11 @@ def test_a_map_says_how_far_its_weights_spread(tmp_path: Path) -> None:
     assert drawn.count(">$<") == 3 * (2 + 1)  # repeated words stay two
 
 
-def test_equal_numbers_give_equal_bytes(tmp_path: Path) -> None:
+def test_equal_numbers_give_equal_bytes() -> None:
     drawn = []
     for name in ("first", "second"):
-        outputs = [tmp_path / name / f"curve.{end}" for end in ("svg", "png", "pdf")]
-        plot(tmp_path, (0.25, 0.1), *outputs)
+        outputs = [Path(name, f"curve.{end}") for end in ("svg", "png", "pdf")]
+        plot((0.25, 0.1), *outputs)
         drawn.append([output.read_bytes() for output in outputs])
     assert drawn[0] == drawn[1]
     pdf = drawn[0][2]

@@ -24,30 +24,29 @@ GOLDEN = Path(__file__).with_name("data") / "preflight.txt"
 LARGE = Machine(results=10**13, downloads=10**13, is_one_disk=True, memory=10**11)
 GIGA_FREN = "www.statmt.org/wmt10/training-giga-fren.tar"
 
-pytestmark = pytest.mark.usefixtures("in_folder")
+MINE = Path("config/tasks/mine.yaml")
 
 
-@pytest.fixture
-def mine(copy: Path) -> Path:
-    """The folder with a copy of the configuration that has a task of one's own."""
-    (copy / "config/tasks/mine.yaml").write_text(TASK)
-    return copy
+@pytest.fixture(autouse=True)
+def mine(copy: Path, in_folder: None) -> None:
+    """A copy of the configuration has a task of one's own."""
+    MINE.write_text(TASK)
 
 
-def headline(settings: Settings, task: str) -> Budget:
-    """The budget of a task's headline."""
+def headline(settings: Settings, task: str = "mine") -> Budget:
+    """The budget of a headline, of the task of one's own unless another is named."""
     return budgets(settings, [task], [])[0]
 
 
-def with_small(folder: Path, training: str) -> Settings:
+def with_small(training: str) -> Settings:
     """The configuration with another recipe of the model small."""
     recipe = yaml.safe_load(f"models: {{small: {{training: {{{training}}}}}}}")
-    return load(folder, {"overrides": recipe})
+    return load(Path(), {"overrides": recipe})
 
 
-def write_training_text(folder: Path, pairs: int) -> None:
+def write_training_text(pairs: int) -> None:
     for side in ("train.en", "train.fr"):
-        (folder / side).write_text("Go.\n" * pairs)
+        Path(side).write_text("Go.\n" * pairs)
 
 
 def test_the_budget_of_some_tasks_is_as_recorded(settings: Settings) -> None:
@@ -96,46 +95,44 @@ def test_a_training_asks_for_the_memory_of_all_workers_of_a_node(
     assert training.memory == pytest.approx(eight * 1e6, rel=0.001)
 
 
-def test_models_that_a_task_begins_with_are_downloaded(mine: Path) -> None:
+def test_models_that_a_task_begins_with_are_downloaded() -> None:
     """Of local files none is missed: the workflow may make it, and its plan says if it cannot."""
     for place, fetched in (("https://a.example", 2), ("results", 0)):
         task = f"{TASK}vocabulary_of: {place}/words.safetensors\n"
-        (mine / "config/tasks/mine.yaml").write_text(task)
+        MINE.write_text(task)
         start = f"{{from: {place}/start.safetensors, as: initialise}}"
-        found = headline(with_small(mine, f"start: {start}"), "mine")
+        found = headline(with_small(f"start: {start}"))
         assert len(found.downloads) == fetched
         assert "safetensors" not in "".join(found.missing)
 
 
-def test_a_download_has_its_size_by_http_and_by_https_until_it_is_there(
-    mine: Path,
-) -> None:
+def test_a_download_has_its_size_by_http_and_by_https_until_it_is_there() -> None:
     text = TASK.replace("train.en", f"https://{GIGA_FREN}#a")
-    (mine / "config/tasks/mine.yaml").write_text(text)
-    settings = load(mine, {})
+    MINE.write_text(text)
+    settings = load(Path())
     assert f"http://{GIGA_FREN}" in settings.downloads
-    assert headline(settings, "mine").downloads == {GIGA_FREN: 2_595_102_720}
+    assert headline(settings).downloads == {GIGA_FREN: 2_595_102_720}
     place = Path("results/downloads", GIGA_FREN)
     place.parent.mkdir(parents=True)
     place.touch()
-    assert headline(settings, "mine").downloads == {}
+    assert headline(settings).downloads == {}
 
 
-def test_pairs_follow_from_the_text(mine: Path) -> None:
-    settings = load(mine, {})
-    assert headline(settings, "mine").pairs is None
+def test_pairs_follow_from_the_text() -> None:
+    settings = load(Path())
+    assert headline(settings).pairs is None
     for side in ("train.en", "train.fr"):
-        (mine / side).write_bytes(bytes(138_000))
-    assert headline(settings, "mine").pairs == 1000  # by its size
-    write_training_text(mine, 1313)
-    assert headline(settings, "mine").pairs == 1313
+        Path(side).write_bytes(bytes(138_000))
+    assert headline(settings).pairs == 1000  # by its size
+    write_training_text(1313)
+    assert headline(settings).pairs == 1313
     # Both sides are fields of one file, whose other fields are no text of the task.
     fields = "source: t.jsonl.gz#first, target: t.jsonl.gz#title"
     text = TASK.replace("source: train.en, target: train.fr", fields)
-    (mine / "config/tasks/mine.yaml").write_text(text)
+    MINE.write_text(text)
     record = b'{"first": "Go.", "title": "Va !", "article": "' + bytes(5_000) + b'"}\n'
-    (mine / "t.jsonl.gz").write_bytes(gzip.compress(record * 31))
-    assert headline(load(mine, {}), "mine").pairs == 31
+    Path("t.jsonl.gz").write_bytes(gzip.compress(record * 31))
+    assert headline(load(Path())).pairs == 31
 
 
 FITS = """
@@ -184,23 +181,23 @@ def test_tables_have_their_trainings_and_hours_stand_once(settings: Settings) ->
     assert "H100" not in said
 
 
-def test_a_finished_training_is_not_to_come(mine: Path) -> None:
-    write_training_text(mine, 1000)
-    settings = load(mine, {})
-    (before,) = headline(settings, "mine").trainings
+def test_a_finished_training_is_not_to_come() -> None:
+    write_training_text(1000)
+    settings = load(Path())
+    (before,) = headline(settings).trainings
     assert before.epoch_tokens == 30 * 1000
     assert before.epochs == settings.models[before.model].training.maximum_epochs
     model = Path("results/mine/models", before.model, "seed1/model.safetensors")
     model.parent.mkdir(parents=True)
     model.touch()
-    (after,) = headline(settings, "mine").trainings
+    (after,) = headline(settings).trainings
     assert (before.missing, after.missing, after.runs) == (1, 0, 1)
 
 
-def test_hours_of_a_measured_machine_are_those_of_its_cores(mine: Path) -> None:
+def test_hours_of_a_measured_machine_are_those_of_its_cores() -> None:
     """Of a CPU on which each update takes half a second."""
-    write_training_text(mine, 12_000)
-    found = headline(with_small(mine, "threads: 2"), "mine")
+    write_training_text(12_000)
+    found = headline(with_small("threads: 2"))
     cpu = Mock(device="a CPU", is_gpu=False, gpu=None)
     cpu.update.return_value = Update(0.5, "fp32", None)
     (row,) = training_rows(found, cpu)
