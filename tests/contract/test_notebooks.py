@@ -5,6 +5,7 @@ Without Jupyter: nbclient with ipykernel would need 25 packages more.
 
 import ast
 import json
+import shutil
 import sys
 import tempfile
 from pathlib import Path
@@ -12,10 +13,9 @@ from typing import Any
 
 import pytest
 
-from convs2s.api.translator import Translator
 from convs2s.files.text import write_lines
-from tests.support import tiny
 from tests.support.refusals import says
+from tests.support.tiny_results import SENTENCES
 
 
 def cells(path: Path) -> list[dict[str, Any]]:
@@ -43,19 +43,13 @@ def run_notebook(path: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def checkout(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def checkout(root: Path, ran: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with what `make demo` leaves, of a tiny model, and with the ledger of the pages."""
     folder = tmp_path_factory.mktemp("checkout")
     results = folder / "results/demo_en_fr"
-    model = tiny.trained_model(results / "models/demo/seed1")
-    sources = [" ".join(tiny.WORDS[n : n + 5]) for n in range(8)]
-    raw = results / "corpus/raw"
-    write_lines(raw / "test.source.zst", sources)
-    write_lines(raw / "test.target.zst", [f"{line} w0x." for line in sources])
-    found = Translator.load(model, device="cpu").translate(sources)
-    for seed in ("seed1", "seed2"):
-        lines = [f"{one.text} {seed}" for one in found]
-        write_lines(results / f"models/demo/{seed}/test.beam5.txt", lines)
+    shutil.copytree(ran / "results/tiny", results)
+    models = (results / "models/small").rename(results / "models/demo")
+    write_lines(models / "seed2/test.beam5.txt", SENTENCES)
     (folder / "docs").symlink_to(root / "docs")
     (folder / "notebooks").mkdir()
     return folder

@@ -137,11 +137,6 @@ def ask(server: ModelServer, **stated: Any) -> Any:
     return server.ask("/translate", json.dumps(request).encode()).content
 
 
-def typed(text: str) -> bytes:
-    """The body of a form, whose lines end as those of HTTP."""
-    return text.replace("\n", "\r\n").encode()
-
-
 def test_libretranslates_own_client(
     server: ModelServer, expected: list[Translation]
 ) -> None:
@@ -216,7 +211,7 @@ def test_html_without_ends_is_read_in_linear_time(part: str) -> None:
 
 def test_forms(server: ModelServer, expected: list[Translation]) -> None:
     """As browsers and curl -F send them, with what they may add, and in the address."""
-    form = """What stands before is ignored.
+    text = """What stands before is ignored.
 ---- b\x20
 content-disposition: form-data; name=q; filename="a.txt"
 Content-Type: text/plain
@@ -239,15 +234,16 @@ content-disposition: form-data; name=alternatives
 ---- b--
 and what stands after
 """
-    content = server.ask("/translate", typed(form), PARTS).content
+    form = text.replace("\n", "\r\n").encode()
+    content = server.ask("/translate", form, PARTS).content
     assert content == ask(server, q=f"{FIRST}\r\n\r\n--{SECOND}", alternatives=1)
-    assert server.ask("/detect", typed(form), PARTS).content == [DETECTED]
+    assert server.ask("/detect", form, PARTS).content == [DETECTED]
     address = "/translate?q=W1+w2+w3.&source=en&target=fr"
     answer = server.ask(address, headers={}, method="POST")
     assert answer.content == {"translatedText": expected[0].text}
 
 
-DOCUMENT = """---- b
+DOCUMENT = b"""---- b
 Content-Disposition: form-data; name="file"; filename="a.HTML"
 Content-Type: text/html
 
@@ -261,7 +257,7 @@ Content-Disposition: form-data; name="target"
 
 fr
 ---- b--
-"""
+""".replace(b"\n", b"\r\n")
 
 
 def test_a_document(
@@ -271,7 +267,7 @@ def test_a_document(
 ) -> None:
     """By curl -F file=@a.html: the answer names an address, which is known to nobody else."""
     first, second = (
-        server.ask("/translate_file", typed(DOCUMENT), PARTS).content for _ in range(2)
+        server.ask("/translate_file", DOCUMENT, PARTS).content for _ in range(2)
     )
     assert first != second
     address = first["translatedFileUrl"]
@@ -282,7 +278,7 @@ def test_a_document(
     assert found.headers["content-type"] == "text/html; charset=utf-8"
     assert found.headers["content-disposition"].startswith("attachment")
     assert "in parts" not in capsys.readouterr().err
-    in_parts = typed(DOCUMENT.replace("</p>", "<img> w1</p>", 1))
+    in_parts = DOCUMENT.replace(b"</p>", b"<img> w1</p>", 1)
     server.ask("/translate_file", in_parts, PARTS)
     warning = "convs2s serve: a document: 1 paragraph or cell was translated in parts"
     assert warning in capsys.readouterr().err
