@@ -36,7 +36,8 @@ def known(job: TrainingJob) -> str:
 
 
 def recipe(**changes: Any) -> Recipe:
-    return tiny.settings(maximum_epochs=2, learning_rate=0.05, **changes).training
+    stated = {"maximum_epochs": 2, "learning_rate": 0.05} | changes
+    return tiny.settings(**stated).training
 
 
 def begun(start: Path | str, mode: str = "initialise", **changes: Any) -> Recipe:
@@ -95,45 +96,35 @@ def test_a_seed_starts_from_weights_of_its_own(task: Path, job: TrainingJob) -> 
 # ---- a training that begins with a model ----
 
 
-def test_a_killed_training_ends_with_the_same_bytes_and_its_card_names_the_start(
-    job: TrainingJob, model: Path, tmp_path: Path
+@pytest.mark.parametrize(
+    ("mode", "average", "first"),
+    [("initialise", None, 1), ("continue", None, 2), ("continue", 3, 3)],
+)
+def test_a_training_begins_with_a_model_and_ends_with_the_same_bytes_if_it_is_killed(
+    job: TrainingJob, tmp_path: Path, mode: str, average: int | None, first: int
 ) -> None:
-    killed = replace(job, recipe=begun(model))
-    whole = replace(killed, output=tmp_path / "whole/model")
-    train(whole)
-    train_until(killed, epoch=1)
-    train(killed)
-    assert sha256(whole.output) == sha256(killed.output)
-    made = read_history(tmp_path / "history.jsonl").epochs
-    assert [row.epoch for row in made] == [1, 2]
-    card = model_card(killed.output)
-    says(card, f"started from: the model `{sha256(model)}`, initialise")
-
-
-@pytest.mark.parametrize(("average", "first"), [(None, 2), (3, 3)])
-def test_continue_goes_on_after_the_epoch_whose_weights_it_has(
-    job: TrainingJob, tmp_path: Path, average: int | None, first: int
-) -> None:
-    """The best one, or the last one of a mean."""
+    """Epochs go on after the best one, or after the last one of a mean, or count anew."""
     train(replace(job, recipe=recipe(average=average)))
     network, description = load_model(job.output)
     training = {**description.training, "best_epoch": 1}
     changed = description.model_copy(update={"training": training})
     start = tmp_path / "start.safetensors"
     save_model(start, network.state_dict(), changed)
-    further = tiny.settings(
-        start={"from": str(start), "as": "continue"},
-        maximum_epochs=4,
-        learning_rate=0.02,
-        average=average,
-    )
-    output = tmp_path / "further/model.safetensors"
-    train(replace(job, recipe=further.training, output=output))
-    made = read_history(output.with_name("history.jsonl")).epochs
+    longer = {"maximum_epochs": 4, "learning_rate": 0.02, "average": average}
+    output = tmp_path / "whole/model.safetensors"
+    whole = replace(job, recipe=begun(start, mode, **longer), output=output)
+    killed = replace(whole, output=tmp_path / "killed/model.safetensors")
+    train(whole)
+    train_until(killed, epoch=3)
+    train(killed)
+    assert sha256(whole.output) == sha256(killed.output)
+    made = read_history(killed.output.with_name("history.jsonl")).epochs
     assert [row.epoch for row in made] == list(range(first, 5))
     before = read_history(tmp_path / "history.jsonl").epochs[0]
     assert made[0].valid_loss < before.valid_loss
-    assert describe_model(output).training["epochs"] == 4
+    assert describe_model(killed.output).training["epochs"] == 4
+    card = model_card(killed.output)
+    says(card, f"started from: the model `{sha256(start)}`, {mode}")
 
 
 def test_a_url_is_fetched_once_and_checked(
