@@ -101,15 +101,6 @@ def test_what_is_asked_together_is_translated_together(
     assert run(work) == calls.split()
 
 
-def test_one_thread_translates_all_batches() -> None:
-    """A pool of several would start others for so many."""
-
-    async def work(batches: Batches) -> None:
-        assert await ask(batches, "a" * 400) == "A" * 400
-
-    assert run(work, most=400) == ["aaaa"] * 100
-
-
 def test_of_too_many_the_largest_is_refused() -> None:
     async def work(batches: Batches) -> None:
         large, middle, small = (
@@ -140,7 +131,10 @@ def test_a_batch_of_long_sentences_has_fewer() -> None:
 
 
 def test_a_large_request_is_not_put_off_for_ever() -> None:
-    """Small requests that never end share the model with it."""
+    """Small requests that never end share the model with it.
+
+    Of so many batches a pool of several threads would take some in another thread.
+    """
 
     async def work(batches: Batches) -> None:
         large = asyncio.create_task(ask(batches, "abcdefghij", beam=5))
@@ -187,8 +181,7 @@ def test_a_batch_that_nobody_waits_for_is_stopped(texts: str, leaves: bool) -> N
 
     async def work(batches: Batches) -> None:
         asked = [asyncio.create_task(ask(batches, one)) for one in texts]
-        while not batches.waiting:
-            await asyncio.sleep(0)
+        await asyncio.sleep(0)
         while batches.waiting:
             await asyncio.sleep(0)
         if leaves:

@@ -37,15 +37,6 @@ from tests.support import tiny
 from tests.support.processes import wait_for
 from tests.support.refusals import refusal, rows, says
 
-
-@pytest.fixture
-def environment(monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
-    """The variables of a process that has none yet."""
-    variables: dict[str, str] = {}
-    monkeypatch.setattr(os, "environ", variables)
-    return variables
-
-
 # ---- when it stops ----
 
 MINUTES = """
@@ -74,10 +65,11 @@ def test_it_stops_before_its_limit_or_the_end_that_slurm_states(
             assert interruption.reason() == reason
 
 
-def test_slurm_says_when_a_job_ends(environment: dict[str, str]) -> None:
+def test_slurm_says_when_a_job_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "environ", {})
     assert scheduler.end_of_job() is None
     for stated, end in (("1763790000", 1763790000), ("Unknown", None)):
-        environment["SLURM_JOB_END_TIME"] = stated
+        os.environ["SLURM_JOB_END_TIME"] = stated
         assert scheduler.end_of_job() == end
 
 
@@ -126,20 +118,21 @@ def test_the_reason_and_the_exit_code_outlive_a_signal_to_the_group(
 
 
 def test_a_slurm_job_that_snakemake_runs_in_is_no_trainings_own(
-    environment: dict[str, str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setattr(os, "environ", {})
     assert scheduler.own_slurm_job() is None
-    environment["SLURM_JOB_ID"] = "7"
+    os.environ["SLURM_JOB_ID"] = "7"
     assert scheduler.own_slurm_job() == "7"  # by hand
     scheduler.begin_run()
     assert scheduler.own_slurm_job() is None
-    name = environment[RUN]
-    environment["SLURM_JOB_ID"] = "8"
+    name = os.environ[RUN]
+    os.environ["SLURM_JOB_ID"] = "8"
     scheduler.begin_run()
-    assert environment.pop(RUN) == name, "a job keeps the name of its run"
+    assert os.environ.pop(RUN) == name, "a job keeps the name of its run"
     assert scheduler.own_slurm_job() == "8"
     scheduler.begin_run()
-    assert environment[RUN] != name
+    assert os.environ[RUN] != name
 
 
 SCONTROL = """\
