@@ -126,19 +126,20 @@ def test_the_sources_of_a_text_are_named_with_what_is_known_of_them(
     assert {source.sha256 for source in mirror} == {None}
 
 
+URL = "https://data.example/a.tgz"
+ARCHIVE = f"corpus: {{train: [{{source: '{URL}#a.en', target: '{URL}#a.fr'}}]}}"
+
+
 @pytest.mark.usefixtures("in_folder")
 def test_a_task_is_large_by_the_bytes_of_its_training_files(settings: Settings) -> None:
     """An archive counts once, whatever of it is read; files of one's own as they are there."""
-    url = "https://data.example/a.tgz"
-    archive = task(
-        f"corpus: {{train: [{{source: '{url}#a.en', target: '{url}#a.fr'}}]}}"
-    )
+    archive = task(ARCHIVE)
 
     def is_large(mine: Task, size: int | None = None, mirror: bool = False) -> bool:
         given = replace(
             settings,
             tasks={"mine": mine},
-            downloads={url: Download(url=url, bytes=size)},
+            downloads={URL: Download(url=URL, bytes=size)},
             options=settings.options.model_copy(update={"scatter_above": 1}),
             scale=settings.scale.model_copy(update={"generated_mirror": mirror}),
         )
@@ -155,17 +156,17 @@ def test_a_task_is_large_by_the_bytes_of_its_training_files(settings: Settings) 
         assert is_large(task()) == (size == 500_000)
 
 
+BY_TWO_ADDRESSES = """corpus: {tests: {mine: [
+  {source: 'http://www.statmt.org/wmt14/test-full.tgz#a', target: b},
+  {source: 'https://www.statmt.org/wmt14/test-full.tgz#b', target: b},
+  {source: 'http://host/a', target: b},
+  {source: 'https://host/a', target: b}
+]}}"""
+
+
 def test_a_download_is_known_by_its_place(settings: Settings) -> None:
     known = "www.statmt.org/wmt14/test-full.tgz"
-    urls = (
-        f"http://{known}#a",
-        f"https://{known}#b",
-        "http://host/a",
-        "https://host/a",
-    )
-    pairs = ", ".join(f"{{source: '{url}', target: b}}" for url in urls)
-    mine = task(f"corpus: {{tests: {{mine: [{pairs}]}}}}")
-    given = replace(settings, tasks={"mine": mine}, models={})
+    given = replace(settings, tasks={"mine": task(BY_TWO_ADDRESSES)}, models={})
     md5 = "a8cd784e006feb32ac6f3d9ec7eb389a"
     url = f"http://{known}"
     source = {"url": url, "size": None, "sha256": None, "md5": md5}

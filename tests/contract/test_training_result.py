@@ -148,6 +148,7 @@ def test_a_finished_model_outlives_its_removal_until_the_next_one_is_finished(
     assert f"the model of the last training stays in {kept}" in capsys.readouterr().err
     assert kept.read_bytes() == first
     train(longer)
+    assert ", with permuted sources " in capsys.readouterr().err
     assert kept.read_bytes() == path.read_bytes() != first
     assert read(kept.with_name("finished.training.json"))["epochs"] == 2
 

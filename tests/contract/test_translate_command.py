@@ -4,7 +4,6 @@ import io
 import json
 import os
 import re
-import shutil
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
@@ -137,24 +136,18 @@ def test_a_line_has_its_sentences_translations(sharp: Path) -> None:
 
 
 def test_a_line_is_written_for_each_line(
-    sharp: Path, run: Terminal, root: Path, tmp_path: Path
+    sharp: Path, run: Terminal, tmp_path: Path
 ) -> None:
-    """In the page's example as well."""
-    page = (root / "docs/translating.md").read_text("utf-8")
-    example = r'^    echo "(.*)" \| convs2s (.*--split-sentences)$'
-    ((said, command),) = re.findall(example, page, re.MULTILINE)
-    lines = [LINE, "", said]
+    lines = [LINE, "", SECOND]
     translator = Translator.load(sharp, device="cpu")
     found = translator.translate(lines, split_sentences=True)
-    assert len(found[2].source_words) == 14
-    shutil.copy(sharp, tmp_path / "model.safetensors")
-    run.monkeypatch.chdir(tmp_path)
-    write_lines("in", lines)
-    text = Path("in").read_bytes()
     expected = [one.text for one in found]
-    assert run(*command.split(), text=text).splitlines() == expected
-    command += " --input in --workers 2 --quiet"
-    assert run(*command.split()).splitlines() == expected
+    write_lines(tmp_path / "in", lines)
+    text = (tmp_path / "in").read_bytes()
+    command = ("translate", sharp, "--device", "cpu", "--split-sentences")
+    assert run(*command, text=text).splitlines() == expected
+    by_two = ("--input", tmp_path / "in", "--workers", 2, "--quiet")
+    assert run(*command, *by_two).splitlines() == expected
 
 
 HINTS = r"""

@@ -148,21 +148,22 @@ def test_where_they_stand() -> None:
 
 # ---- words that the model does not know ----
 
-RUSSIAN = "\u0440\u0435\u0434 \u043c\u0430\u043d"
+UNKNOWN_WORDS = r"""
+words => w1 w2 =>
+words => \u0440\u0435\u0434 \u043c\u0430\u043d => \u0440\u0435\u0434 \u043c\u0430\u043d
+words => w1 \U0001f642 w2 unheard \U0001f642 => \U0001f642 unheard
+words => w1 <unk> => &lt; unk &gt;
+pieces => w1 w1x ab w2 ab => w1x ab
+"""
 
 
 def test_the_words_that_a_model_does_not_know(model: Path, tmp_path: Path) -> None:
     """A word of pieces is unknown with any of them."""
     pieces = of_pieces(model, "w 1</w>\nw 2</w>\n", tmp_path)
-    for path, line, expected in (
-        (model, "w1 w2", []),
-        (model, RUSSIAN, RUSSIAN.split()),
-        (model, "w1 \U0001f642 w2 unheard \U0001f642", ["\U0001f642", "unheard"]),
-        (model, "w1 <unk>", ["&lt;", "unk", "&gt;"]),
-        (pieces, "w1 w1x ab w2 ab", ["w1x", "ab"]),
-    ):
+    for kind, line, expected in rows(UNKNOWN_WORDS):
+        path = pieces if kind == "pieces" else model
         (one,) = translator(path, replace_unknown=False).translate([line])
-        assert one.as_json().get("unknown_words", []) == expected
+        assert one.as_json().get("unknown_words", []) == expected.split()
         # The bytes of the workflow's files are as before.
         assert "unknown_words" not in one.as_line()
 
@@ -172,8 +173,9 @@ def test_lines_of_unknown_words_are_named(
 ) -> None:
     settings = DecodingSettings(replace_unknown=False)
     translate = ChunkTranslator(LineTranslator([model], settings, "cpu"), False, None)
-    translate([(3, RUSSIAN), (4, "w1"), (5, "unheard")])
-    says(capsys.readouterr().err, "lines 3, 5:", f"cannot translate: {RUSSIAN} unheard")
+    translate([(3, "\u0440\u0435\u0434"), (4, "w1"), (5, "unheard")])
+    said = capsys.readouterr().err
+    says(said, "lines 3, 5:", "cannot translate: \u0440\u0435\u0434 unheard")
     # Of a long text the first lines and words are named, and the first warnings are printed.
     translate([(number, f"new{number}") for number in range(10, 250)])
     says(capsys.readouterr().err, "19 and 230 more:", "new19 and 230 more")
