@@ -17,10 +17,6 @@ from tests.support.refusals import rows
 TOGETHER = 4
 
 
-def translation(text: str) -> Translation:
-    return Translation(1, text, [], [], text.upper(), [], "", [], [], 0, [], None, "")
-
-
 def run(
     work: Callable[[Batches], Coroutine[Any, Any, None]],
     most: int = 10,
@@ -48,7 +44,10 @@ def run(
             raise StoppedError
         if "#" in texts and not over.wait(10):
             calls.append("waited for")
-        return [translation(text) for text in texts]
+        return [
+            Translation(1, text, [], [], text.upper(), [], "", [], [], 0, [], None, "")
+            for text in texts
+        ]
 
     async def both() -> None:
         batches = Batches(translate, TOGETHER, most, lambda: clients)
@@ -192,18 +191,22 @@ def test_a_batch_that_nobody_waits_for_is_stopped(texts: str, leaves: bool) -> N
     assert run(work) == ([texts, "b"] if leaves else [texts])
 
 
-@pytest.mark.parametrize(
-    ("is_in_work", "calls"), [(False, ["!b", "!", "b"]), (True, ["a!b", "!", "b"])]
-)
-def test_who_leaves_is_not_translated(is_in_work: bool, calls: list[str]) -> None:
+LEAVES = """
+waiting => !b ! b
+in work => a!b ! b
+"""
+
+
+@pytest.mark.parametrize(("found", "calls"), rows(LEAVES))
+def test_who_leaves_is_not_translated(found: str, calls: str) -> None:
     async def work(batches: Batches) -> None:
         leaves, fails, stays = (asyncio.create_task(ask(batches, one)) for one in "a!b")
         await asyncio.sleep(0)
-        while is_in_work and batches.waiting:
+        while found == "in work" and batches.waiting:
             await asyncio.sleep(0)
         leaves.cancel()
         assert await stays == "B"
         with suppress(ValueError):
             await fails
 
-    assert run(work) == calls
+    assert run(work) == calls.split()

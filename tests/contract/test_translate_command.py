@@ -5,7 +5,6 @@ import json
 import os
 import re
 import sys
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -177,14 +176,10 @@ def test_without_the_option_the_command_says_so_once(
 # ---- a stream ----
 
 
-def groups(descriptor: int) -> Iterator[list[str]]:
-    stream = ArrivingBytes(os.fdopen(descriptor, "rb"))
-    return arriving(text_lines(stream.readline, "pipe"), stream.must_wait, 3)
-
-
 def test_a_line_does_not_wait_for_the_next() -> None:
     reader, writer = os.pipe()
-    found = groups(reader)
+    stream = ArrivingBytes(os.fdopen(reader, "rb"))
+    found = arriving(text_lines(stream.readline, "pipe"), stream.must_wait, 3)
     for written, arrived in (
         (b"one\n", [["one"]]),
         (b"two\nthree\nfo", [["two", "three"]]),
