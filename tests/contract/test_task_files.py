@@ -97,16 +97,9 @@ def test_what_a_task_does_not_have_is_refused() -> None:
     said = refusal(mine.reference_pairs, "three", 3)
     says(said, "'three'", "3 references", "number 3")
     says(refusal(mine.reference_count, "thre"), "the task mine", "did you mean 'three'")
-
-
-def test_missing_files_are_named_with_how_to_come_by_them() -> None:
-    mine = task()
-    mine.require_files(lambda path: True)
-    said = refusal(mine.require_files, lambda path: path.endswith(".en"))
+    said = refusal(task().require_files, lambda path: path.endswith(".en"))
     missing = "mine: missing files: train.fr, valid.fr, test.fr; "
     says(said, missing, "config/tasks/mine.y")
-    asked = task("corpus: {obtain: ask for them}")
-    says(refusal(asked.require_files, lambda path: False), "test.fr; ask for them")
 
 
 def test_the_sources_of_a_text_are_named_with_what_is_known_of_them(
@@ -174,8 +167,6 @@ def test_a_download_is_known_by_its_place(settings: Settings) -> None:
     assert given.download_at("host/a")["url"] == "https://host/a"
     downloads = settings.downloads
     assert known_download(f"https://{known}", downloads) is downloads[url]
-    said = refusal(given.download_at, known.replace("full", "fill"))
-    says(said, "results/downloads/", "test-fill.tgz", f"did you mean '{known}'?")
 
 
 def test_the_pages_summarizer_is_a_task(root: Path) -> None:
