@@ -218,7 +218,7 @@ def test_a_task_that_was_removed_is_forgotten(tmp_path: Path) -> None:
 
     def names() -> set[str]:
         found = status(tmp_path)
-        return {one.name for one in (*found.trainings, *found.jobs)}
+        return {one.name for one in found.trainings} | {one.name for one in found.jobs}
 
     others = names()
     known = "kept/binarize download/host/a.tgz paper/table1 shown/table1 preflight"

@@ -234,7 +234,7 @@ def test_the_sigterm_by_which_slurm_ends_the_job_stops_no_command_of_it(
 # ---- its workers and nodes ----
 
 
-def test_torchrun_is_told_of_the_workers_and_gives_them_time_to_save(
+def test_torchrun_is_told_of_the_workers_and_gives_them_time_to_meet_and_to_save(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[Any] = []
@@ -247,6 +247,9 @@ def test_torchrun_is_told_of_the_workers_and_gives_them_time_to_save(
     assert (config.min_nodes, config.nproc_per_node) == (2, 4)
     assert config.rdzv_endpoint == "first:29"
     assert config.shutdown_timeout == launch.SHUTDOWN_SECONDS
+    monkeypatch.setattr(run, "run", Mock(side_effect=RendezvousTimeoutError))
+    said = refusal(launch.torchrun, options, ["train"], tmp_path)
+    says(said, "the nodes did not find each other in time", "docs/cluster.md")
     # Its loggers are silent, this one with a level of its own, too.
     logger = logging.getLogger("torch.distributed.elastic.agent.server.api")
     assert not logger.isEnabledFor(logging.ERROR)
@@ -279,15 +282,6 @@ def test_the_last_line_names_the_worker_by_which_the_others_ended(
         monkeypatch.setattr(run, "run", fail)
         options = launch.torchrun_options(1, 8, tmp_path)
         says(refusal(launch.torchrun, options, ["train"], tmp_path), message)
-
-
-def test_nodes_that_do_not_find_each_other(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(run, "run", Mock(side_effect=RendezvousTimeoutError))
-    options = launch.torchrun_options(2, 4, "first:29")
-    said = refusal(launch.torchrun, options, ["train"], tmp_path)
-    says(said, "the nodes did not find each other in time", "docs/cluster.md")
 
 
 def test_a_worker_compiles_with_its_own_cores(
