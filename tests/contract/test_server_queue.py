@@ -40,7 +40,8 @@ def run(
         if "!" in texts:
             raise ValueError("a fault")
         if "~" in texts:
-            assert stopped.wait(60)
+            if not stopped.wait(10):
+                calls.append("waited for")
             raise StoppedError
         if "#" in texts and not over.wait(10):
             calls.append("waited for")
