@@ -30,10 +30,6 @@ ENDLESS: dict[str, Any] = {"maximum_epochs": 9999, "learning_rate": 0.001}
 PATIENCE = 300
 
 
-def trainings(results: Path) -> dict[str, Any]:
-    return {one.name.split("/")[1]: one for one in status(results).trainings}
-
-
 def is_under_way(results: Path, name: str) -> bool:
     """It tells the seconds that are left when it has made some updates."""
     progress = results / f"tiny/models/{name}/seed1/state/progress.json"
@@ -63,7 +59,7 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any]]:
             ):
                 one.join(PATIENCE)
                 assert one.exitcode is not None
-            yield trainings(results)
+            yield {one.name.split("/")[1]: one for one in status(results).trainings}
         finally:
             for process in live:
                 process.kill()
@@ -222,8 +218,7 @@ def test_a_task_that_was_removed_is_forgotten(tmp_path: Path) -> None:
 
     def names() -> set[str]:
         found = status(tmp_path)
-        trainings = {one.name for one in found.trainings}
-        return trainings | {one.name for one in found.jobs}
+        return {one.name for one in found.trainings} | {one.name for one in found.jobs}
 
     others = names()
     known = "kept/binarize download/host/a.tgz paper/table1 shown/table1 preflight"
@@ -237,7 +232,7 @@ def test_a_task_that_was_removed_is_forgotten(tmp_path: Path) -> None:
 
 
 def test_the_command_gives_json_of_what_can_be_read(
-    tmp_path: Path, run: Terminal, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, run: Terminal
 ) -> None:
     """Not of lost+found, where the results are a disk of their own."""
     (tmp_path / "lost+found").mkdir()
@@ -249,7 +244,7 @@ def test_the_command_gives_json_of_what_can_be_read(
             raise PermissionError("Permission denied")
         return scandir(folder)
 
-    monkeypatch.setattr(os, "scandir", refuse)
+    run.monkeypatch.setattr(os, "scandir", refuse)
     said = json.loads(run("status", tmp_path, "--json"))
     assert [one["condition"] for one in said["trainings"]] == ["not started"]
     with pytest.raises(SystemExit, match="nowhere: no such folder"):

@@ -10,43 +10,34 @@ import pytest
 from convs2s.config.corpus import PREPARATIONS, PreparationRecipes
 from convs2s.config.extensions import export_extensions
 from convs2s.text.preparation import Preparation
-from tests.support.refusals import says
+from tests.support.refusals import rows, says
 
-TITLE = "L'homme n'est pas M. Dupont, e.g. 5,3."
-STANFORD = "the 9 @-@ year @-@ old said &apos; hello &apos; &amp; went"
-TOKENIZED = "us-china ties at ##.# % , <unk> ' no ' &amp; \" yes \" | n't [ sic ] -lrb- \u2019 é"
-"""A line as Gigaword has them, with more of what Moses would change."""
+# A kind of text is tokenized as its language, and Romanian alone has commas for cedillas. The words
+# of Stanford are Moses' but for the mark of a hyphen. English and Czech share a rule of commas.
+# Words that come tokenized, as in Gigaword, end at any blank, and hold every other character.
+WORDS = r"""
+moses_test fr_title => L'homme n'est pas. => L&apos; homme n&apos; est pas .
+moses_test fr_title => M. Dupont, e.g. 5,3. => M. Dupont , e.g. 5,3 .
+wmt16 ro => \u015eti\u0163i \u00een => \u0218ti\u021bi \u00een
+wmt16 ro => \u201eRom\u00e2nia\u201d => &quot; Rom\u00e2nia &quot;
+wmt16_plain ro => \u015eti\u0163i \u00een => Stiti in
+wmt16_plain ro => \u201eRom\u00e2nia\u201d => &quot; Romania &quot;
+wmt16 en => \u015eti\u0163i c\u0103 => \u015eti\u0163i c\u0103
+stanford en => the 9 ##AT##-##AT## year => the 9 @-@ year
+stanford en => old said &apos; hello &apos; &amp; went => old said &apos; hello &apos; &amp; went
+moses_test en => the 9-year-old => the 9 @-@ year @-@ old
+moses_test en => said ' hello ' & went => said &apos; hello &apos; &amp; went
+moses_train cs => a," b => a , &quot; b
+moses_train de => a," b => a &quot; , b
+none en_title => us-china at ##.# % , <unk> ' no ' => us-china at ##.# % , <unk> ' no '
+none en_title => &amp; " yes " | n't [ sic ] => &amp; " yes " | n't [ sic ]
+none en_title => -lrb- \u2019 \u00e9 => -lrb- \u2019 \u00e9
+none en => \x85a\xa0\u2028<unk>\u3000\t\r\v\f\x1c\x1fb => a <unk> b
+none en => a\0\x07\u200b\ufeff\u00ad\ue000b => a\0\x07\u200b\ufeff\u00ad\ue000b
+"""
 
 
-@pytest.mark.parametrize(
-    ("recipe", "line", "words"),
-    [
-        # A kind of text is tokenized as its language.
-        (
-            "moses_test fr_title",
-            TITLE,
-            "L&apos; homme n&apos; est pas M. Dupont , e.g. 5,3 .",
-        ),
-        # Only Romanian has commas for cedillas.
-        ("wmt16 ro", "Ştiţi în „România”", "Știți în &quot; România &quot;"),
-        ("wmt16_plain ro", "Ştiţi în „România”", "Stiti in &quot; Romania &quot;"),
-        ("wmt16 en", "Ştiţi că", "Ştiţi că"),
-        # Stanford's words are Moses' but for the mark of a hyphen.
-        ("stanford en", STANFORD.replace("@-@", "##AT##-##AT##"), STANFORD),
-        ("moses_test en", "the 9-year-old said ' hello ' & went", STANFORD),
-        # The rule of commas of English and Czech.
-        ("moses_train cs", 'a," b', "a , &quot; b"),
-        ("moses_train de", 'a," b', "a &quot; , b"),
-        # Words that come tokenized end at any blank, and hold every other character.
-        ("none en_title", TOKENIZED, TOKENIZED),
-        ("none en", "\x85a\xa0\u2028<unk>\u3000\t\r\v\f\x1c\x1fb", "a <unk> b"),
-        (
-            "none en",
-            "a\0\x07\u200b\ufeff\u00ad\ue000b",
-            "a\0\x07\u200b\ufeff\u00ad\ue000b",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("recipe", "line", "words"), rows(WORDS))
 def test_words_of_a_line(recipe: str, line: str, words: str) -> None:
     assert Preparation(*recipe.split()).prepare(line) == words
 

@@ -28,15 +28,15 @@ def jobs(copy: Path, monkeypatch: pytest.MonkeyPatch) -> list[TrainingJob]:
 def test_tables_and_the_name_of_the_folder_reach_the_training(
     copy: Path, run: Terminal, jobs: list[TrainingJob]
 ) -> None:
-    for name in ("dictionary.tsv", "candidates.tsv", "en.tsv", "fr.tsv"):
-        Path(name).touch()
-    tables = "--dictionary dictionary.tsv --candidates candidates.tsv"
-    command = f"train . {NEEDED} {tables} --truecasers en.tsv fr.tsv"
-    run(*command.split())
+    """As tables, any files do that are there."""
+    tables = "--dictionary config.yaml --candidates config/costs.yaml"
+    truecasers = "--truecasers config/paper.yaml config/claims.yaml"
+    run(*f"train . {NEEDED} {tables} {truecasers}".split())
     (job,) = jobs
-    assert str(job.dictionary).endswith("dictionary.tsv")
-    assert str(job.candidates).endswith("candidates.tsv")
-    assert [path.name for path in job.truecasers or ()] == ["en.tsv", "fr.tsv"]
+    assert str(job.dictionary).endswith("config.yaml")
+    assert str(job.candidates).endswith("costs.yaml")
+    names = [path.name for path in job.truecasers or ()]
+    assert names == ["paper.yaml", "claims.yaml"]
     assert job.label == f"{copy.name}/small/seed1"
 
 

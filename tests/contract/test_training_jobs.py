@@ -37,15 +37,6 @@ from tests.support import tiny
 from tests.support.processes import wait_for
 from tests.support.refusals import refusal, rows, says
 
-
-@pytest.fixture
-def environment(monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
-    """The variables of a process that has none yet."""
-    variables: dict[str, str] = {}
-    monkeypatch.setattr(os, "environ", variables)
-    return variables
-
-
 # ---- when it stops ----
 
 MINUTES = """
@@ -74,10 +65,11 @@ def test_it_stops_before_its_limit_or_the_end_that_slurm_states(
             assert interruption.reason() == reason
 
 
-def test_slurm_says_when_a_job_ends(environment: dict[str, str]) -> None:
+def test_slurm_says_when_a_job_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "environ", {})
     assert scheduler.end_of_job() is None
     for stated, end in (("1763790000", 1763790000), ("Unknown", None)):
-        environment["SLURM_JOB_END_TIME"] = stated
+        os.environ["SLURM_JOB_END_TIME"] = stated
         assert scheduler.end_of_job() == end
 
 
@@ -126,20 +118,21 @@ def test_the_reason_and_the_exit_code_outlive_a_signal_to_the_group(
 
 
 def test_a_slurm_job_that_snakemake_runs_in_is_no_trainings_own(
-    environment: dict[str, str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setattr(os, "environ", {})
     assert scheduler.own_slurm_job() is None
-    environment["SLURM_JOB_ID"] = "7"
+    os.environ["SLURM_JOB_ID"] = "7"
     assert scheduler.own_slurm_job() == "7"  # by hand
     scheduler.begin_run()
     assert scheduler.own_slurm_job() is None
-    name = environment[RUN]
-    environment["SLURM_JOB_ID"] = "8"
+    name = os.environ[RUN]
+    os.environ["SLURM_JOB_ID"] = "8"
     scheduler.begin_run()
-    assert environment.pop(RUN) == name, "a job keeps the name of its run"
+    assert os.environ.pop(RUN) == name, "a job keeps the name of its run"
     assert scheduler.own_slurm_job() == "8"
     scheduler.begin_run()
-    assert environment[RUN] != name
+    assert os.environ[RUN] != name
 
 
 SCONTROL = """\
@@ -241,7 +234,7 @@ def test_the_sigterm_by_which_slurm_ends_the_job_stops_no_command_of_it(
 # ---- its workers and nodes ----
 
 
-def test_torchrun_is_told_of_the_workers_and_gives_them_time_to_save(
+def test_torchrun_is_told_of_the_workers_and_gives_them_time_to_meet_and_to_save(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[Any] = []
@@ -254,6 +247,9 @@ def test_torchrun_is_told_of_the_workers_and_gives_them_time_to_save(
     assert (config.min_nodes, config.nproc_per_node) == (2, 4)
     assert config.rdzv_endpoint == "first:29"
     assert config.shutdown_timeout == launch.SHUTDOWN_SECONDS
+    monkeypatch.setattr(run, "run", Mock(side_effect=RendezvousTimeoutError))
+    said = refusal(launch.torchrun, options, ["train"], tmp_path)
+    says(said, "the nodes did not find each other in time", "docs/cluster.md")
     # Its loggers are silent, this one with a level of its own, too.
     logger = logging.getLogger("torch.distributed.elastic.agent.server.api")
     assert not logger.isEnabledFor(logging.ERROR)
@@ -286,15 +282,6 @@ def test_the_last_line_names_the_worker_by_which_the_others_ended(
         monkeypatch.setattr(run, "run", fail)
         options = launch.torchrun_options(1, 8, tmp_path)
         says(refusal(launch.torchrun, options, ["train"], tmp_path), message)
-
-
-def test_nodes_that_do_not_find_each_other(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(run, "run", Mock(side_effect=RendezvousTimeoutError))
-    options = launch.torchrun_options(2, 4, "first:29")
-    said = refusal(launch.torchrun, options, ["train"], tmp_path)
-    says(said, "the nodes did not find each other in time", "docs/cluster.md")
 
 
 def test_a_worker_compiles_with_its_own_cores(

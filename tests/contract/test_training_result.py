@@ -15,7 +15,6 @@ from convs2s.data.store import TokenStore, write_store
 from convs2s.data.vocabulary import END, read_counts
 from convs2s.files.tensors import load_tensors
 from convs2s.model_file import load_model
-from convs2s.models.convs2s import ConvEncoder, EncodedSource
 from convs2s.training.data import TrainingData
 from convs2s.training.history import SourceUse, Validation, read_history
 from convs2s.training.loading import (
@@ -149,6 +148,7 @@ def test_a_finished_model_outlives_its_removal_until_the_next_one_is_finished(
     assert f"the model of the last training stays in {kept}" in capsys.readouterr().err
     assert kept.read_bytes() == first
     train(longer)
+    assert ", with permuted sources " in capsys.readouterr().err
     assert kept.read_bytes() == path.read_bytes() != first
     assert read(kept.with_name("finished.training.json"))["epochs"] == 2
 
@@ -165,6 +165,9 @@ ADVICE = """
 """
 
 
+USE = "validation perplexity 10.00, with permuted sources"
+
+
 def test_advice_is_given_where_the_last_of_four_epochs_was_the_best(
     task: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -175,10 +178,10 @@ def test_advice_is_given_where_the_last_of_four_epochs_was_the_best(
             float(rate), annealing=True, best_epoch=int(best), stop_reason="enough"
         )
         trainer.state = TrainerState(schedule, float(rate), epoch=5)
-        log_end(trainer, Validation(loss=1.0, source_use=None))
+        log_end(trainer, Validation(loss=1.0, source_use=SourceUse(10.0, 11.9, 1.19)))
         said = capsys.readouterr().err
         assert ("more epochs would help" in said) == (best == "4")
-        says(said, *advice)
+        says(said, *advice, f"warning: the model ignores its source: {USE} 11.90: 1.19")
 
 
 # ---- whether it reads its source ----
@@ -240,27 +243,5 @@ def test_it_is_measured_with_the_weights_that_are_exported(
     }
 
 
-def test_a_network_whose_encoder_is_cut_off_is_warned_of(
-    task: Path,
-    tmp_path: Path,
-    capfd: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    encode = ConvEncoder.forward
-
-    def forget(self: ConvEncoder, *given: Any) -> EncodedSource:
-        encoded = encode(self, *given)
-        return encoded._replace(keys=0 * encoded.keys, values=0 * encoded.values)
-
-    monkeypatch.setattr(ConvEncoder, "forward", forget)
-    train(tiny.job(task, tmp_path / "model", tiny.settings(maximum_epochs=1)))
-    assert read(tmp_path / "training.json")["source_use"]["ratio"] == 1.0
-    said = capfd.readouterr().err
-    assert "warning: the model ignores its source: validation perplexity " in said
-
-
-def test_the_warning_begins_below_its_bound() -> None:
-    assert "warning" in str(SourceUse(10.0, 11.9, 1.19))
-    said = str(SourceUse(10.0, 12.0, 1.2))
-    assert "warning" not in said
-    assert "12.00" in said
+def test_from_a_bound_on_it_is_no_warning() -> None:
+    assert str(SourceUse(10.0, 12.0, 1.2)) == f"{USE} 12.00: 1.20 times"

@@ -1,5 +1,7 @@
 """What a training begins with, and what it is known by: all that decides its result, no more."""
 
+import gc
+import re
 import shutil
 from dataclasses import replace
 from io import BytesIO
@@ -16,14 +18,17 @@ from convs2s.download.partial_file import PartialFile
 from convs2s.files.checksums import sha256
 from convs2s.model_file import describe_model, load_model, save_model
 from convs2s.publish.card import model_card
+from convs2s.training import run
 from convs2s.training.data import TrainingData
 from convs2s.training.history import read_history
 from convs2s.training.identity import TRAINING_VERSION, TrainingJob, digest_of, identity
 from convs2s.training.run import initial_network, train
 from convs2s.training.start import fetched_start
+from convs2s.training.trainer import Trainer
 from tests.support import tiny
 from tests.support.interrupted import train_until
 from tests.support.refusals import says
+from tests.support.together import start
 
 
 @pytest.fixture
@@ -36,7 +41,8 @@ def known(job: TrainingJob) -> str:
 
 
 def recipe(**changes: Any) -> Recipe:
-    return tiny.settings(maximum_epochs=2, learning_rate=0.05, **changes).training
+    stated = {"maximum_epochs": 2, "learning_rate": 0.05} | changes
+    return tiny.settings(**stated).training
 
 
 def begun(start: Path | str, mode: str = "initialise", **changes: Any) -> Recipe:
@@ -95,65 +101,103 @@ def test_a_seed_starts_from_weights_of_its_own(task: Path, job: TrainingJob) -> 
 # ---- a training that begins with a model ----
 
 
-def test_a_killed_training_ends_with_the_same_bytes_and_its_card_names_the_start(
-    job: TrainingJob, model: Path, tmp_path: Path
+@pytest.mark.parametrize(
+    ("mode", "average", "first"),
+    [("initialise", None, 1), ("continue", None, 2), ("continue", 3, 3)],
+)
+def test_a_training_begins_with_a_model_and_ends_with_the_same_bytes_if_it_is_killed(
+    job: TrainingJob, tmp_path: Path, mode: str, average: int | None, first: int
 ) -> None:
-    killed = replace(job, recipe=begun(model))
-    whole = replace(killed, output=tmp_path / "whole/model")
-    train(whole)
-    train_until(killed, epoch=1)
-    train(killed)
-    assert sha256(whole.output) == sha256(killed.output)
-    made = read_history(tmp_path / "history.jsonl").epochs
-    assert [row.epoch for row in made] == [1, 2]
-    card = model_card(killed.output)
-    says(card, f"started from: the model `{sha256(model)}`, initialise")
-
-
-@pytest.mark.parametrize(("average", "first"), [(None, 2), (3, 3)])
-def test_continue_goes_on_after_the_epoch_whose_weights_it_has(
-    job: TrainingJob, tmp_path: Path, average: int | None, first: int
-) -> None:
-    """The best one, or the last one of a mean."""
+    """Epochs go on after the best one, or after the last one of a mean, or count anew."""
     train(replace(job, recipe=recipe(average=average)))
     network, description = load_model(job.output)
     training = {**description.training, "best_epoch": 1}
     changed = description.model_copy(update={"training": training})
-    start = tmp_path / "start.safetensors"
-    save_model(start, network.state_dict(), changed)
-    further = tiny.settings(
-        start={"from": str(start), "as": "continue"},
-        maximum_epochs=4,
-        learning_rate=0.02,
-        average=average,
-    )
-    output = tmp_path / "further/model.safetensors"
-    train(replace(job, recipe=further.training, output=output))
-    made = read_history(output.with_name("history.jsonl")).epochs
+    first_model = tmp_path / "start.safetensors"
+    save_model(first_model, network.state_dict(), changed)
+    longer = {"maximum_epochs": 4, "learning_rate": 0.02, "average": average}
+    output = tmp_path / "whole/model.safetensors"
+    whole = replace(job, recipe=begun(first_model, mode, **longer), output=output)
+    killed = replace(whole, output=tmp_path / "killed/model.safetensors")
+    train(whole)
+    train_until(killed, epoch=3)
+    train(killed)
+    assert sha256(whole.output) == sha256(killed.output)
+    made = read_history(killed.output.with_name("history.jsonl")).epochs
     assert [row.epoch for row in made] == list(range(first, 5))
     before = read_history(tmp_path / "history.jsonl").epochs[0]
     assert made[0].valid_loss < before.valid_loss
-    assert describe_model(output).training["epochs"] == 4
+    assert describe_model(killed.output).training["epochs"] == 4
+    card = model_card(killed.output)
+    says(card, f"started from: the model `{sha256(first_model)}`, {mode}")
 
 
 def test_a_url_is_fetched_once_and_checked(
     job: TrainingJob, model: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    url = "https://host.example/model.safetensors"
+    known = {url: Download(url=url, sha256=sha256(model))}
+
     def fill(_: str, part: PartialFile, __: object) -> None:
         part.append(BytesIO(model.read_bytes()).read, None)
 
+    def fetched(start: Path | str) -> Path | None:
+        return fetched_start(begun(start), job.output, known)
+
     fetch = Mock(side_effect=fill)
     monkeypatch.setattr(download, "fetch", fetch)
-    url = "https://host.example/model.safetensors"
-    known = {url: Download(url=url, sha256=sha256(model))}
-    place = fetched_start(begun(url), job.output, known)
+    place = fetched(url)
     assert place is not None
-    assert fetched_start(begun(url), job.output, known) == place
+    assert fetched(url) == place
     assert fetch.call_count == 1
     place.write_bytes(b"damaged")
-    assert fetched_start(begun(url), job.output, known) == place
+    assert fetched(url) == place
     assert sha256(place) == sha256(model)
     assert fetch.call_count == 2
-    other = "https://host.example/other.safetensors"
-    assert fetched_start(begun(other), job.output, {}) != place
-    assert fetched_start(begun(model), job.output, {}) is None
+    assert fetched("https://host.example/other.safetensors") != place
+    assert fetched(model) is None
+
+
+# ---- what a worker keeps in the memory of the CPU where it computes elsewhere ----
+
+STATUS = Path("/proc/self/status")
+WIDE = [{"layers": 10, "width": 512, "kernel": 3}]
+
+
+class StartedError(Exception):
+    """A training has been started, which was all that was to be seen of it."""
+
+
+def memory_of_a_start(jobs: list[TrainingJob]) -> list[tuple[int, int]]:
+    """Start to train on a device that needs no memory; return what is kept, and the parameters."""
+    sizes: list[tuple[int, int]] = []
+
+    def stop(self: Trainer) -> None:
+        parameters = list(self.network.parameters())
+        assert {one.device.type for one in parameters} == {"meta"}
+        gc.collect()
+        # Memory that no file lies behind.
+        kilobytes = re.findall(r"RssAnon:\s+(\d+)", STATUS.read_text())
+        sizes.append((int(kilobytes[0]) << 10, sum(one.nbytes for one in parameters)))
+        raise StartedError
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(run, "worker_device", lambda *_: "meta")
+        patch.setattr(Trainer, "run", stop)
+        for one in jobs:
+            with pytest.raises(StartedError):
+                train(one)
+    return sizes
+
+
+@pytest.mark.skipif(not STATUS.exists(), reason="Linux tells what a process keeps")
+def test_the_parameters_are_not_kept_where_they_were_made(
+    job: TrainingJob, tmp_path: Path
+) -> None:
+    wide = tiny.settings({"decoder": WIDE})
+    jobs = [job, tiny.job(job.folder, tmp_path / "wide/model", wide)]
+    # The first one starts the libraries.
+    [sizes] = start(tmp_path / "at", 1, memory_of_a_start, jobs)
+    (before, _), (kept, parameters) = sizes
+    assert parameters > 48 << 20
+    assert kept - before < 0.25 * parameters
