@@ -54,16 +54,15 @@ def test_every_pair_is_kept_or_counted() -> None:
     assert any_ratio["kept"] == 1
 
 
-@pytest.mark.parametrize("name", ["none", "stanford"])
-def test_lines_are_prepared_before_they_are_judged(name: str) -> None:
+def test_lines_are_prepared_before_they_are_judged() -> None:
     """Bars stay where text comes tokenized."""
     line = "a || b |c| <unk> #"
-    prepare = Preparation(name, "en").prepare
-    pairs = [(line, line), ("| | |", "a b c")]
-    left, report = clean(pairs, maximum=6, prepare=(prepare, prepare))
-    kept = line if name == "none" else "a b c <unk> #"
-    assert left[0] == (kept, kept)
-    assert report["dropped"]["empty"] == (name == "stanford")
+    for name, kept, empty in (("none", line, 0), ("stanford", "a b c <unk> #", 1)):
+        prepare = Preparation(name, "en").prepare
+        pairs = [(line, line), ("| | |", "a b c")]
+        left, report = clean(pairs, maximum=6, prepare=(prepare, prepare))
+        assert left[0] == (kept, kept)
+        assert report["dropped"]["empty"] == empty
 
 
 def test_reports_of_parts_are_added() -> None:

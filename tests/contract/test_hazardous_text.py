@@ -33,10 +33,6 @@ HAZARDS = {
 OTHERS = ["the house", "the car"]
 TARGETS = ["un", "deux", "trois"]
 
-each_hazard = pytest.mark.parametrize(
-    ("line", "train", "test"), HAZARDS.values(), ids=HAZARDS
-)
-
 
 def own_text(folder: Path) -> RawText:
     write_lines(folder / "own.fr", TARGETS)
@@ -48,58 +44,51 @@ def sides(folder: Path, stage: str) -> tuple[Path, Path]:
     return folder / f"{stage}.en.zst", folder / f"{stage}.fr.zst"
 
 
-@each_hazard
-def test_text_of_a_corpus(tmp_path: Path, line: bytes, train: str, test: str) -> None:
-    (tmp_path / "own.en").write_bytes(line + b"\nthe house\nthe car\n")
+def test_text_of_a_corpus(tmp_path: Path) -> None:
     raw, words, clean = (sides(tmp_path, stage) for stage in ("raw", "tok", "clean"))
-    extract_corpus(own_text(tmp_path), output=raw)
 
     def tokenized(name: str) -> list[tuple[str, str]]:
         for text, output, language in zip(raw, words, ("en", "fr"), strict=True):
             tokenize_file(raw=text, output=output, name=name, language=language)
         return list(read_line_pairs(*words, mark=NO_MARK))
 
-    pairs = list(zip([test, *OTHERS], TARGETS, strict=True))
-    assert tokenized("moses_test") == pairs
-    report = tokenize_and_filter(
-        tokenized("moses_train"),
-        sides=clean,
-        report=tmp_path / "report.json",
-        minimum=1,
-        maximum=175,
-        ratio=None,
-    )
-    dropped = [reason for reason, count in report["dropped"].items() if count]
-    kept = [] if dropped == [train] else [(train, "un")]
-    assert list(read_line_pairs(*clean)) == [*kept, *pairs[1:]]
+    for hazard, (line, train, test) in HAZARDS.items():
+        (tmp_path / "own.en").write_bytes(line + b"\nthe house\nthe car\n")
+        extract_corpus(own_text(tmp_path), output=raw)
+        pairs = list(zip([test, *OTHERS], TARGETS, strict=True))
+        assert tokenized("moses_test") == pairs, hazard
+        report = tokenize_and_filter(
+            tokenized("moses_train"),
+            sides=clean,
+            report=tmp_path / "report.json",
+            minimum=1,
+            maximum=175,
+            ratio=None,
+        )
+        dropped = [reason for reason, count in report["dropped"].items() if count]
+        kept = [] if dropped == [train] else [(train, "un")]
+        assert list(read_line_pairs(*clean)) == [*kept, *pairs[1:]], hazard
 
 
-@each_hazard
-def test_translate(
-    model: Path, run: Terminal, line: bytes, train: str, test: str
-) -> None:
-    said = run("translate", model, "--json", text=line + b"\nthe house\n")
-    tokens = [json.loads(answer)["source_tokens"] for answer in said.split("\n")[:-1]]
-    assert tokens == [test.split(), ["the", "house"]]
+def test_translate(model: Path, run: Terminal) -> None:
+    for hazard, (line, _, test) in HAZARDS.items():
+        said = run("translate", model, "--json", text=line + b"\nthe house\n")
+        answers = map(json.loads, said.split("\n")[:-1])
+        tokens = [answer["source_tokens"] for answer in answers]
+        assert tokens == [test.split(), ["the", "house"]], hazard
 
 
-@pytest.mark.parametrize(
-    ("line", "said"),
-    [
+def test_what_is_refused(tmp_path: Path, model: Path, run: Terminal) -> None:
+    for line, said in (
         (b"no\xffgood", "not UTF-8: byte 0xff at column 3"),
         (b"x" * 10_000_000, "a line of more than 1048576 bytes"),
-    ],
-    ids=["invalid UTF-8", "10 MB"],
-)
-def test_what_is_refused(
-    tmp_path: Path, model: Path, run: Terminal, line: bytes, said: str
-) -> None:
-    text = b"the house\n" + line + b"\nthe car\n"
-    (tmp_path / "own.en").write_bytes(text)
-    output = sides(tmp_path, "raw")
-    message = refusal(extract_corpus, own_text(tmp_path), output=output)
-    says(message, "own.en:2: ", said)
-    assert {path.name for path in tmp_path.iterdir()} == {"own.en", "own.fr"}
-    with pytest.raises(SystemExit) as error:
-        run("translate", model, text=text)
-    says(str(error.value), "convs2s: error: standard input:2: ", said)
+    ):
+        text = b"the house\n" + line + b"\nthe car\n"
+        (tmp_path / "own.en").write_bytes(text)
+        output = sides(tmp_path, "raw")
+        message = refusal(extract_corpus, own_text(tmp_path), output=output)
+        says(message, "own.en:2: ", said)
+        assert {path.name for path in tmp_path.iterdir()} == {"own.en", "own.fr"}
+        with pytest.raises(SystemExit) as error:
+            run("translate", model, text=text)
+        says(str(error.value), "convs2s: error: standard input:2: ", said)
