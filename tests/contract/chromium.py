@@ -41,8 +41,8 @@ class Page:
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
         )
-        target = self.call("Target.createTarget", url="about:blank")["targetId"]
-        attached = self.call("Target.attachToTarget", targetId=target, flatten=True)
+        target = self.call("Target.createTarget", url="about:blank")
+        attached = self.call("Target.attachToTarget", **target, flatten=True)
         self._session = {"sessionId": attached["sessionId"]}
         for domain in ("Page", "Runtime", "Log", "Network"):
             self.call(f"{domain}.enable")
@@ -147,21 +147,12 @@ class Page:
         return json.loads(text)
 
     def _note(self, event: dict[str, Any]) -> None:
-        match event:
-            case (
-                {"method": "Runtime.exceptionThrown"}
-                | {
-                    "method": "Runtime.consoleAPICalled",
-                    "params": {"type": "error" | "warning" | "assert"},
-                }
-                | {
-                    "method": "Log.entryAdded",
-                    "params": {"entry": {"level": "error" | "warning"}},
-                }
-            ):
-                self.complaints.append(str(event["params"]))
-            case {
-                "method": "Network.requestWillBeSent",
-                "params": {"request": {"url": str(url)}},
-            } if not url.startswith("data:"):
-                self.fetched.append(url)
+        said = event.get("params", {})
+        level = said.get("type") or said.get("entry", {}).get("level")
+        is_fault = event["method"] == "Runtime.exceptionThrown"
+        if is_fault or level in ("error", "warning", "assert"):
+            self.complaints.append(str(said))
+        if event["method"] == "Network.requestWillBeSent":
+            address = said["request"]["url"]
+            if not address.startswith("data:"):
+                self.fetched.append(address)

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +10,6 @@ import numpy as np
 from convs2s.config.load import load
 from convs2s.config.paper import Column, Table
 from convs2s.config.settings import Settings
-from convs2s.paper.attention_maps import ExampleAttention
 from convs2s.paper.cells import Cell, CellAddress
 from convs2s.paper.ledger import (
     LedgerEntry,
@@ -61,6 +60,12 @@ UNKNOWN_WORDS = (
     '{"word": "Hund", "source_word": "dog", "by": "dictionary"}, '
     '{"word": "Zürich", "source_word": "Zürich", "by": "copied"}]'
 )
+
+EXAMPLE = """{"task": "task", "model": "model1", "run": "seed1", "scale": "tiny",
+  "stand_in": "made up & <b>small</b>", "layers": {"score": 8, "signature": "a sentence"},
+  "source": "We built this festival <b>", "translation": "Wir haben dieses Festival",
+  "source_tokens": ["We", "built", "this", "festival", "<b>", "</s>"],
+  "target_tokens": ["Wir", "haben", "dieses", "Festival", "</s>"]}"""
 
 PICTURE = '<svg xmlns="http://www.w3.org/2000/svg" width="90"><circle r="80"/></svg>'
 
@@ -161,17 +166,18 @@ def write_paper_results(folder: Path, root: Path) -> PaperResults:
 
 def _cell(folder: Path, table: str, row: int, column: Column, model: int) -> Cell:
     """Return the cell of a row in a column, of two seeds."""
+    names = f"model{model}"
     records = []
     for seed in ("seed1", "seed2"):
-        inputs: dict[str, object] = {"row": f"{table} {row}", "seed": seed}
-        file = f"{folder}/task/models/model{model}/{seed}/test.beam5.bleu.json"
-        run = RunNames("task", f"model{model}", seed, "test", "beam5")
-        records.append(planned_entry(inputs, file=file, run=run, scale="tiny"))
+        inputs = {"row": f"{table} {row}", "seed": seed}
+        file = f"{folder}/task/models/{names}/{seed}/test.beam5.bleu.json"
+        run = RunNames("task", names, seed, "test", "beam5")
+        records.append(planned_entry(inputs, file, run, "tiny"))
     return Cell(
         CellAddress(table, row, column.key),
         measure="bleu_tokenized",
         task="task",
-        model=f"model{model}",
+        model=names,
         testset="test",
         decoding="beam5",
         phrases=None,
@@ -231,25 +237,10 @@ def _write_translations(results: PaperResults) -> None:
 
 def _write_figures(results: PaperResults) -> None:
     """Write the attention of an example and a picture of phrases."""
-    source = "We built this festival as way of continuing <b>"
-    translation = "Wir haben dieses Festival als Weg"
-    source_tokens = [*source.split(), "</s>"]
-    target_tokens = [*translation.split(), "</s>"]
-    shape = (8, len(target_tokens))
-    weights = np.random.default_rng(1).dirichlet([0.3] * len(source_tokens), shape)
-    example = ExampleAttention(
-        task="task",
-        model="model1",
-        run="seed1",
-        scale="tiny",
-        stand_in=STAND_IN,
-        source=source,
-        source_tokens=source_tokens,
-        translation=translation,
-        target_tokens=target_tokens,
-        layers=RunScore(8, "a sentence"),
-        weights=weights.tolist(),
-    )
+    example = json.loads(EXAMPLE)
+    source, target = (example[f"{side}_tokens"] for side in ("source", "target"))
+    weights = np.random.default_rng(1).dirichlet([0.3] * len(source), (8, len(target)))
+    example["weights"] = weights.tolist()
     path = "task/models/model1/seed1/test.beam5.example.json"
-    results.write(path, json.dumps(asdict(example)))
+    results.write(path, json.dumps(example))
     results.write("paper/lstm_figure2.svg", PICTURE)
