@@ -4,7 +4,6 @@ That they equal the original scripts' is in reference/test_bleu.py.
 """
 
 import random
-from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -14,7 +13,6 @@ import pytest
 from convs2s.scoring.bleu import (
     SEPARATORS,
     WIDE_BLANKS,
-    Score,
     chrf,
     corpus_bleu,
     decode_statistics,
@@ -53,35 +51,35 @@ def test_text_scores_from_0_to_100() -> None:
     for metric in (corpus_bleu, plain_bleu, chrf):
         assert metric(REFERENCE, REFERENCE).score == pytest.approx(100)
         assert metric(["", ""], REFERENCE).score == 0
-    assert length_ratio(HYPOTHESIS, REFERENCE) == pytest.approx(13 / 14)
     # A sentence is not asked for longer n-grams than it has.
     assert sentence_bleu("tokenized")("a b", "a b") == pytest.approx(100)
 
 
-@pytest.mark.parametrize("blank", [*ASCII_BLANKS, *SEPARATORS, *WIDE_BLANKS], ids=ascii)
-def test_words_end_at_the_blanks_of_the_scripts(blank: str) -> None:
+def test_words_end_at_the_blanks_of_the_scripts() -> None:
     """One that ends no word differs from the others."""
     line = "one two three four five"
-    joined = line.replace(" ", blank, 1)
-    other = line.replace(" ", "\u2028" if blank == "\xa0" else "\xa0", 1)
-    in_bytes = blank in ASCII_BLANKS
-    in_plain_text = blank not in SEPARATORS
-    for metric, splits in ((corpus_bleu, in_bytes), (plain_bleu, in_plain_text)):
-        assert (metric([joined], [line]).score > 99) == splits
-        assert metric([joined], [joined]).score == pytest.approx(100)
-    assert corpus_bleu([joined], [other]).score < 100
-    words = 5 if in_bytes else 4
-    assert length_ratio([joined], ["one two three four"]) == words / 4
+    for blank in (*ASCII_BLANKS, *SEPARATORS, *WIDE_BLANKS):
+        joined = line.replace(" ", blank, 1)
+        other = line.replace(" ", "\u2028" if blank == "\xa0" else "\xa0", 1)
+        in_bytes = blank in ASCII_BLANKS
+        in_plain_text = blank not in SEPARATORS
+        for metric, splits in ((corpus_bleu, in_bytes), (plain_bleu, in_plain_text)):
+            assert (metric([joined], [line]).score > 99) == splits, ascii(blank)
+            assert metric([joined], [joined]).score == pytest.approx(100)
+        assert corpus_bleu([joined], [other]).score < 100
+        words = 5 if in_bytes else 4
+        assert length_ratio([joined], ["one two three four"]) == words / 4
 
 
-@pytest.mark.parametrize("metric", [corpus_bleu, plain_bleu])
-def test_without_case_means_a_to_z(metric: Callable[..., Score]) -> None:
+def test_without_case_means_a_to_z() -> None:
     line = "THE MAN AND THE DOG"
-    assert metric([line], [line.lower()], lowercase=True).score == pytest.approx(100)
-    assert metric([line], [line.lower()]).score < 10
-    for upper, lower in ("Éé", "Σσ", "ẞß", "\u212ak"):
-        found = metric([f"{upper} {line}"], [f"{lower} {line}"], lowercase=True)
-        assert found.score < 100
+    lowered = line.lower()
+    for metric in (corpus_bleu, plain_bleu):
+        assert metric([line], [lowered], lowercase=True).score == pytest.approx(100)
+        assert metric([line], [lowered]).score < 10
+        for upper, lower in ("Éé", "Σσ", "ẞß", "\u212ak"):
+            found = metric([f"{upper} {line}"], [f"{lower} {line}"], lowercase=True)
+            assert found.score < 100
 
 
 def test_entities_are_decoded_before_the_case_goes() -> None:

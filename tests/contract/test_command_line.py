@@ -184,25 +184,23 @@ def test_text_that_comes_tokenized_is_not_prepared(run: Terminal, model: Path) -
     assert "<unk>" not in translation["text"].split()
 
 
-def test_train_by_hand(
-    run: Terminal, task: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_train_by_hand(run: Terminal, task: Path, tmp_path: Path) -> None:
     settings, output = tmp_path / "settings.json", tmp_path / "model.safetensors"
     settings.write_text(json.dumps(training_settings(tiny.settings(maximum_epochs=1))))
     options = ("--settings", settings, "--output", output, "--threads", 1, "--seed", 7)
     run("train", task, *options, "--quiet")
-    assert capsys.readouterr().err == ""
+    assert run.capsys.readouterr().err == ""
     assert "updates" in (tmp_path / "state/train.log").read_text()
     assert load_model(output)[1].training["seed"] == 7
     assert (tmp_path / "history.jsonl").is_file()
 
 
 def test_config_prints_what_applies_without_passwords(
-    copy: Path, run: Terminal, monkeypatch: pytest.MonkeyPatch
+    copy: Path, run: Terminal
 ) -> None:
     options = "mirrors: ['https://me:secret@host/m?token=secret']\n"
     (copy / "config.yaml").write_text(options)
-    monkeypatch.chdir(copy)
+    run.monkeypatch.chdir(copy)
     output = run("config", "--task", "demo_en_fr")
     says(output, "name: demo_en_fr", "- https://host/m?***\n")
     assert "secret" not in output

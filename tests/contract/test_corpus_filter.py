@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from convs2s.files.text import read_line_pairs
-from convs2s.text.corpus_filter import FilterReport, added_reports, tokenize_and_filter
+from convs2s.text.corpus_filter import FilterReport, tokenize_and_filter
 from convs2s.text.preparation import Preparation
 
 pytestmark = pytest.mark.usefixtures("in_folder")
@@ -63,13 +63,3 @@ def test_lines_are_prepared_before_they_are_judged() -> None:
         left, report = clean(pairs, maximum=6, prepare=(prepare, prepare))
         assert left[0] == (kept, kept)
         assert report["dropped"]["empty"] == empty
-
-
-def test_reports_of_parts_are_added() -> None:
-    paths = []
-    for number, source in enumerate(("", "c d")):
-        clean([("a b", "x y"), (source, "x y")])
-        paths.append(REPORT.rename(f"{number}.json"))
-    total = added_reports(paths)
-    assert (total["read"], total["kept"], total["dropped"]["empty"]) == (4, 3, 1)
-    assert total["settings"] == "preparation none, minimum 2, maximum 4, ratio 1.5"

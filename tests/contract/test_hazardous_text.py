@@ -11,25 +11,25 @@ from convs2s.text.corpus_filter import tokenize_and_filter
 from convs2s.text.preparation import tokenize_file
 from tests.conftest import Terminal
 from tests.support.local_files import FilesBelow
-from tests.support.refusals import refusal, says
+from tests.support.refusals import refusal, rows, says
 
-BARS = "a &#124; &#124; &#124; b"
-
-# The bytes of a line; its words as training text, or why the filter drops its pair; its words in a
-# test set.
-HAZARDS = {
-    "NUL": (b"a\0b", "a b", "ab"),
-    "CR inside a line": (b"a\rb", "ab", "a b"),
-    "CRLF": (b"a b\r", "a b", "a b"),
-    "U+2028": ("a\u2028b".encode(), "a b", "a b"),
-    "U+0085": ("a\x85b".encode(), "a b", "a b"),
-    "byte order mark": (b"\xef\xbb\xbfa b", "a b", "a b"),
-    "later byte order mark": ("a \ufeff b".encode(), "a b", "a \ufeff b"),
-    "1 MB": (b"x" * 1_000_000, "long_word", "x" * 1_000_000),
-    "an empty side": (b"", "empty", ""),
-    "a blank side": (b" \t ", "empty", ""),
-    "|||": (b"a ||| b", BARS, BARS),
-}
+LONG = "x" * 1_000_000
+# A line; its words as training text, or why the filter drops its pair; its words in a test set.
+HAZARDS = [
+    *rows(r"""
+a\0b => a b => ab
+a\rb => ab => a b
+a b\r => a b => a b
+a\u2028b => a b => a b
+a\x85b => a b => a b
+\ufeffa b => a b => a b
+a \ufeff b => a b => a \ufeff b
+=> empty =>
+\x20\t\x20 => empty =>
+a ||| b => a &#124; &#124; &#124; b => a &#124; &#124; &#124; b
+"""),
+    [LONG, "long_word", LONG],
+]
 OTHERS = ["the house", "the car"]
 TARGETS = ["un", "deux", "trois"]
 
@@ -52,11 +52,11 @@ def test_text_of_a_corpus(tmp_path: Path) -> None:
             tokenize_file(raw=text, output=output, name=name, language=language)
         return list(read_line_pairs(*words, mark=NO_MARK))
 
-    for hazard, (line, train, test) in HAZARDS.items():
-        (tmp_path / "own.en").write_bytes(line + b"\nthe house\nthe car\n")
+    for line, train, test in HAZARDS:
+        write_lines(tmp_path / "own.en", [line, *OTHERS])
         extract_corpus(own_text(tmp_path), output=raw)
         pairs = list(zip([test, *OTHERS], TARGETS, strict=True))
-        assert tokenized("moses_test") == pairs, hazard
+        assert tokenized("moses_test") == pairs, line[:9]
         report = tokenize_and_filter(
             tokenized("moses_train"),
             sides=clean,
@@ -67,15 +67,15 @@ def test_text_of_a_corpus(tmp_path: Path) -> None:
         )
         dropped = [reason for reason, count in report["dropped"].items() if count]
         kept = [] if dropped == [train] else [(train, "un")]
-        assert list(read_line_pairs(*clean)) == [*kept, *pairs[1:]], hazard
+        assert list(read_line_pairs(*clean)) == [*kept, *pairs[1:]], line[:9]
 
 
 def test_translate(model: Path, run: Terminal) -> None:
-    for hazard, (line, _, test) in HAZARDS.items():
-        said = run("translate", model, "--json", text=line + b"\nthe house\n")
+    for line, _, test in HAZARDS:
+        said = run("translate", model, "--json", text=f"{line}\nthe house\n".encode())
         answers = map(json.loads, said.split("\n")[:-1])
         tokens = [answer["source_tokens"] for answer in answers]
-        assert tokens == [test.split(), ["the", "house"]], hazard
+        assert tokens == [test.split(), ["the", "house"]], line[:9]
 
 
 def test_what_is_refused(tmp_path: Path, model: Path, run: Terminal) -> None:
