@@ -101,16 +101,26 @@ class Counts(TorchDispatchMode):
         super().__init__()  # type: ignore[no-untyped-call]
         self.launches = self.uploads = self.live = self.peak = 0
         self.waits: list[str] = []
-        self._seen: weakref.WeakSet[Any] = weakref.WeakSet()
+        self.seen: weakref.WeakSet[Any] = weakref.WeakSet()
 
     def __torch_dispatch__(
         self, func: Any, types: Any, args: Any = (), kwargs: Any = None
     ) -> object:
-        result = func(*args, **(kwargs or {}))
+        options = kwargs or {}
+        result = func(*args, **options)
         name = func.overloadpacket.__name__
-        read, tensors = tensors_of((args, kwargs)), tensors_of(result)
-        written = [x for x in tensors if x.device.type == "cuda" and x.numel()]
-        self._note_copies(name, read, tensors, kwargs or {})
+        read, made = tensors_of((args, options)), tensors_of(result)
+        before = {tensor.device.type for tensor in read}
+        after = {tensor.device.type for tensor in made}
+        if name in WAITING or (before == {"cuda"} and after == {"cpu"}):
+            self.waits.append(name)
+        if name == "index" and any(tensor.dtype == torch.bool for tensor in read[1:]):
+            self.waits.append("index by a mask")
+        if name in ("_to_copy", "copy_") and "cpu" in before and after == {"cuda"}:
+            self.uploads += 1
+            if name == "_to_copy" and not options.get("non_blocking"):
+                self.waits.append("upload")
+        written = [x for x in made if x.device.type == "cuda" and x.numel()]
         writes = not (Counts.is_compiled or func.is_view or name in NO_LAUNCH)
         if written and writes:
             self.launches += 2 if name in TWO_LAUNCHES else 1
@@ -118,34 +128,11 @@ class Counts(TorchDispatchMode):
             self._note_memory(tensor)
         return result
 
-    def ignore(self, *tensors: Tensor) -> None:
-        """Count no bytes of tensors that were there before."""
-        self._seen.update(tensor.untyped_storage() for tensor in tensors)
-
-    def _note_copies(
-        self,
-        name: str,
-        read: list[Tensor],
-        written: list[Tensor],
-        options: dict[str, Any],
-    ) -> None:
-        """Note what moves numbers between the devices."""
-        before = {value.device.type for value in read}
-        after = {value.device.type for value in written}
-        if name in WAITING or (before == {"cuda"} and after == {"cpu"}):
-            self.waits.append(name)
-        if name == "index" and any(value.dtype == torch.bool for value in read[1:]):
-            self.waits.append("index by a mask")
-        if name in ("_to_copy", "copy_") and "cpu" in before and after == {"cuda"}:
-            self.uploads += 1
-            if name == "_to_copy" and not options.get("non_blocking"):
-                self.waits.append("upload")
-
     def _note_memory(self, tensor: Tensor) -> None:
         """Count the bytes of what the tensor is in for as long as that lives."""
         storage = tensor.untyped_storage()
-        if storage not in self._seen:
-            self._seen.add(storage)
+        if storage not in self.seen:
+            self.seen.add(storage)
             self._add(storage.nbytes())
             weakref.finalize(storage, self._add, -storage.nbytes())
 
@@ -270,7 +257,9 @@ def figures_of(
                 return {"kernels": kernels, **update_figures(updater, store, reads)}
             return {
                 **update_figures(updater, store, reads),
-                **state_figures(updater),
+                "parameters": kinds(network.parameters()),
+                "gradients": kinds(one.grad for one in network.parameters()),
+                "states": kinds(tensors_of(list(updater.optimizer.state.values()))),
                 "validation_waits": waits_of(lambda: updater.validate(store), reads),
                 "search_waits": waits_of(lambda: search(network), reads),
                 "logits_bytes": logits_bytes(
@@ -308,17 +297,8 @@ def update_figures(
     }
 
 
-def state_figures(updater: Updater) -> dict[str, list[str]]:
-    """Return the devices and precisions of parameters, gradients and the optimizer's state."""
-    parameters = list(updater.network.parameters())
-    return {
-        "parameters": kinds(parameters),
-        "gradients": kinds(parameter.grad for parameter in parameters),
-        "states": kinds(tensors_of(list(updater.optimizer.state.values()))),
-    }
-
-
 def kinds(tensors: Iterable[Any]) -> list[str]:
+    """Return the devices and precisions of tensors."""
     return sorted({f"{x.device} {x.dtype}" for x in tensors})
 
 
@@ -348,7 +328,8 @@ def logits_bytes(network: Network, rows: int, rounds: bool) -> int:
     features = torch.empty(rows, weight.shape[1], device=DEVICE, requires_grad=True)
     target = torch.ones(rows, dtype=torch.int64, device=DEVICE)
     counts = Counts()
-    counts.ignore(features, weight)
+    # These were there before.
+    counts.seen.update(tensor.untyped_storage() for tensor in (features, weight))
     with counts, torch.autocast("cuda", torch.bfloat16, enabled=rounds):
         summed_cross_entropy(features, weight, network.output.bias, target, 0.1)
     return counts.peak

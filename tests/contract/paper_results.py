@@ -1,7 +1,7 @@
 """A results folder as a run of the paper leaves it, small and made up."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -136,12 +136,9 @@ def write_paper_results(folder: Path, root: Path) -> PaperResults:
     for name, table in tables.items():
         for row in settings.scale.shown_rows(table):
             if table.rows[row].kind == "ours":
-                model = (row + 1) % 3
-                cells = [
-                    _cell(folder, name, row, column, model) for column in table.columns
-                ]
+                cells = _cells(folder, name, row, table.columns)
                 results.cells[name] += cells
-                if model:
+                if (row + 1) % 3:
                     ledger += _entries(cells, folder)
     # The speed of a run is of no test set, and rests on its history.
     run = folder / "task/models/model1/seed1"
@@ -164,25 +161,28 @@ def write_paper_results(folder: Path, root: Path) -> PaperResults:
     return results
 
 
-def _cell(folder: Path, table: str, row: int, column: Column, model: int) -> Cell:
-    """Return the cell of a row in a column, of two seeds."""
-    names = f"model{model}"
+def _cells(folder: Path, table: str, row: int, columns: Sequence[Column]) -> list[Cell]:
+    """Return the cells of a row, of two seeds."""
+    model = f"model{(row + 1) % 3}"
     records = []
     for seed in ("seed1", "seed2"):
         inputs = {"row": f"{table} {row}", "seed": seed}
-        file = f"{folder}/task/models/{names}/{seed}/test.beam5.bleu.json"
-        run = RunNames("task", names, seed, "test", "beam5")
+        file = f"{folder}/task/models/{model}/{seed}/test.beam5.bleu.json"
+        run = RunNames("task", model, seed, "test", "beam5")
         records.append(planned_entry(inputs, file, run, "tiny"))
-    return Cell(
-        CellAddress(table, row, column.key),
-        measure="bleu_tokenized",
-        task="task",
-        model=names,
-        testset="test",
-        decoding="beam5",
-        phrases=None,
-        records=tuple(records),
-    )
+    return [
+        Cell(
+            CellAddress(table, row, column.key),
+            measure="bleu_tokenized",
+            task="task",
+            model=model,
+            testset="test",
+            decoding="beam5",
+            phrases=None,
+            records=tuple(records),
+        )
+        for column in columns
+    ]
 
 
 def _entries(cells: list[Cell], folder: Path) -> list[LedgerEntry]:

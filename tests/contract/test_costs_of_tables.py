@@ -10,6 +10,7 @@ from convs2s.config.load import load
 from convs2s.config.settings import Settings
 from convs2s.costs.exhibits import PaperCosts, costs, printed_cost
 from convs2s.costs.page import write_costs
+from convs2s.files.text import write_lines
 from convs2s.paper.cells import Cell, cells
 from convs2s.paper.trained import Hours
 from tests.support.refusals import says
@@ -19,7 +20,7 @@ pytestmark = pytest.mark.usefixtures("in_folder")
 BENCHMARKS = Path("benchmarks")
 EPOCH = (
     '{"epoch": %d, "updates": 1, "learning_rate": 1, "train_loss": 1, "valid_loss": 1, '
-    '"valid_perplexity": 1, "tokens": 7200, "tokens_per_second": %f, "machine": {"threads": 2%s}}\n'
+    '"valid_perplexity": 1, "tokens": 7200, "tokens_per_second": %f, "machine": {"threads": 2%s}}'
 )
 
 
@@ -32,20 +33,18 @@ def multi30k(root: Path) -> Settings:
 def train(cell: Cell, run: int, *, hours: float, gpus: tuple[int, ...] = (0,)) -> Path:
     """Write what a training leaves: each epoch on two threads or on GPUs, 7,200 tokens."""
     folder = Path(cell.paths[run]).parent
-    folder.mkdir(parents=True)
-    history = ""
+    history = []
     for number, count in enumerate(gpus, start=1):
         gpu = f', "workers": {count}, "gpu": "a GPU"' if count else ', "workers": 1'
-        history += EPOCH % (number, 2 / hours, gpu)
-    (folder / "history.jsonl").write_text(history + '{"stop": "done"}\n')
-    (folder / "training.json").write_text('{"manifest": {"threads": 2}}')
+        history.append(EPOCH % (number, 2 / hours, gpu))
+    write_lines(folder / "history.jsonl", [*history, '{"stop": "done"}'])
+    write_lines(folder / "training.json", ['{"manifest": {"threads": 2}}'])
     return folder
 
 
 def benchmark(path: str, cpu_seconds: str) -> None:
-    file = BENCHMARKS / path
-    file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text(f"s\th:m:s\tcpu_time\n36.0\t0:00:36\t{cpu_seconds}\n")
+    lines = ["s\th:m:s\tcpu_time", f"36.0\t0:00:36\t{cpu_seconds}"]
+    write_lines(BENCHMARKS / path, lines)
 
 
 def found(settings: Settings, *names: str) -> PaperCosts:

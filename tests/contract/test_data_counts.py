@@ -161,10 +161,12 @@ def test_counts_are_in_the_card_of_a_model_of_that_data(results: Path) -> None:
     model = results / "models/small/seed1/model.safetensors"
     path = Path(TaskFolder(str(results)).dataset_counts)
     assert "in the training text: not recorded here" in model_card(model)
-    stores = {}
-    for split in ("train", "valid"):
-        said = read_description(results / f"dataset/{split}.json")
-        stores[f"dataset/{split}.arrow"] = said.sha256
+    stores = {
+        f"dataset/{split}.arrow": read_description(
+            results / f"dataset/{split}.json"
+        ).sha256
+        for split in ("train", "valid")
+    }
     unknown = {"train": MANY, "valid": NONE, "test": NONE}
     overlap = TrainingOverlap(0, {"test": Overlap(3, 0, 0, 0)})
     write_json(path, DataCounts(stores, unknown, overlap))

@@ -52,6 +52,8 @@ ALONE = re.compile(
 def written(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Checkout:
     """A checkout with every file of settings that the pages show, and all text that is local."""
     checkout = check_out(root, tmp_path_factory.mktemp("written"))
+    # Commands name published ledgers.
+    (checkout / "docs").symlink_to(root / "docs")
     for block in pages.blocks(root):
         # The YAML of demo_corpus.md is of the package's own files.
         if block.kind != "yaml" or block.page == "demo_corpus.md":
