@@ -17,16 +17,10 @@ from torch._inductor.virtualized import V
 compile_for_real = torch.compile
 
 
-Graph = Callable[..., Any]
-
-
-def count_kernels(
-    patch: pytest.MonkeyPatch, launching: Callable[[Graph, int], Graph]
-) -> list[int]:
+def count_kernels(patch: pytest.MonkeyPatch) -> list[int]:
     """Have torch.compile count; return the list of the kernels of each graph that it compiles.
 
-    ``launching`` returns what runs in a graph's place, of its operations and that number. A break
-    in what is to be compiled as a whole is an error.
+    A break in what it is to compile as a whole is an error.
     """
     kernels: list[int] = []
     # Its kernels are scheduled, and never made: that needs no Triton.
@@ -35,8 +29,8 @@ def count_kernels(
     patch.setattr(joint_graph, "lazy_init", lambda *_: None)
 
     def compiled(
-        function: Graph, *, dynamic: bool, options: Mapping[str, object]
-    ) -> Graph:
+        function: Callable[..., Any], *, dynamic: bool, options: Mapping[str, object]
+    ) -> Callable[..., Any]:
         asked = {"joint_graph_constant_folding": False, **options}
 
         def count(graph: torch.fx.GraphModule, inputs: list[Any], **given: Any) -> Any:
@@ -44,13 +38,13 @@ def count_kernels(
                 kernels.append(
                     _scheduled(graph, inputs, bool(given.get("is_inference")))
                 )
-            return make_boxed_func(launching(graph.forward, kernels[-1]))
+            return make_boxed_func(graph.forward)
 
         def backend(graph: torch.fx.GraphModule, inputs: list[Any]) -> Any:
             with config.patch(asked):
                 return compile_fx.compile_fx(graph, inputs, inner_compile=count)
 
-        made: Graph = compile_for_real(
+        made: Callable[..., Any] = compile_for_real(
             function, dynamic=dynamic, fullgraph=True, backend=backend
         )
         return made

@@ -23,11 +23,11 @@ Figures = dict[str, Any]
 
 def build_hooks(folder: Path) -> Path:
     """Compile what a build of torch without CUDA lacks; return the library."""
-    torch = Path(distribution("torch").locate_file("torch"))
+    torch = Path(str(distribution("torch").locate_file("torch")))
     library = folder / "fake_cuda.so"
     options = ["-std=c++20", "-shared", "-fPIC", f"-I{torch}/include"]
     linked = [f"-L{torch}/lib", "-lc10", "-ltorch_cpu", f"-Wl,-rpath,{torch}/lib"]
-    command = ["g++", *options, SOURCE, "-o", library, *linked]
+    command = ["g++", *options, str(SOURCE), "-o", str(library), *linked]
     subprocess.run(command, check=True, capture_output=True)
     return library
 
@@ -35,7 +35,7 @@ def build_hooks(folder: Path) -> Path:
 def counted(hooks: Path, cases: Sequence[Mapping[str, Any]]) -> list[Figures]:
     """Return the figures of each case: the arguments of ``fake_updates.figures_of``."""
     program = [sys.executable, "-m", "tests.contract.fake_cuda"]
-    command = [*program, hooks, json.dumps(cases)]
+    command = [*program, str(hooks), json.dumps(cases)]
     done = subprocess.run(
         command, capture_output=True, text=True, check=False, cwd=ROOT
     )

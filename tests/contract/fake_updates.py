@@ -89,14 +89,6 @@ def tensors_of(values: object) -> list[Tensor]:
 class Counts(TorchDispatchMode):
     """Counts launches and copies between devices, and lists what waits for the device."""
 
-    is_compiled = False
-    """Whether what runs is within a compiled graph, whose kernels are known."""
-
-    @classmethod
-    def ignore_compile_internals(cls) -> bool:
-        """Have torch.compile compile as if nobody counted."""
-        return True
-
     def __init__(self) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         self.launches = self.uploads = self.live = self.peak = 0
@@ -121,8 +113,7 @@ class Counts(TorchDispatchMode):
             if name == "_to_copy" and not options.get("non_blocking"):
                 self.waits.append("upload")
         written = [x for x in made if x.device.type == "cuda" and x.numel()]
-        writes = not (Counts.is_compiled or func.is_view or name in NO_LAUNCH)
-        if written and writes:
+        if written and not func.is_view and name not in NO_LAUNCH:
             self.launches += 2 if name in TWO_LAUNCHES else 1
         for tensor in written:
             self._note_memory(tensor)
@@ -139,20 +130,6 @@ class Counts(TorchDispatchMode):
     def _add(self, size: int) -> None:
         self.live += size
         self.peak = max(self.peak, self.live)
-
-
-def as_launches(graph: Callable[..., Any], kernels: int) -> Callable[..., Any]:
-    """Return a graph that is so many launches, whatever its operations."""
-
-    def launch(*inputs: Any) -> Any:
-        Counts.is_compiled = True
-        results = graph(*inputs)
-        Counts.is_compiled = False
-        for one in torch.empty(kernels, device=DEVICE):
-            one.zero_()
-        return results
-
-    return launch
 
 
 def threes(tensor: Tensor) -> NDArray[Any]:
@@ -239,7 +216,7 @@ def figures_of(
         pretended_gpu() as reads,
         pytest.MonkeyPatch.context() as patch,
     ):
-        kernels = count_kernels(patch, as_launches) if changes["compile"] else []
+        kernels = count_kernels(patch) if changes["compile"] else []
         write_store(Path(folder) / "pairs.arrow", zip(rows, rows, strict=True))
         store = TokenStore(Path(folder) / "pairs.arrow")
         with FakeTensorMode(allow_non_fake_inputs=True):
@@ -254,7 +231,7 @@ def figures_of(
                 recording=FakeRecording,
             )
             if changes["compile"]:
-                return {"kernels": kernels, **update_figures(updater, store, reads)}
+                return compiled_figures(updater, store, kernels)
             return {
                 **update_figures(updater, store, reads),
                 "parameters": kinds(network.parameters()),
@@ -295,6 +272,47 @@ def update_figures(
         "loss": [str(started.loss.device), str(started.loss.dtype)],
         "peak_bytes": passes.peak,
     }
+
+
+class Boundary(torch.autograd.Function):
+    """Where what is compiled ends: what leaves it is here, and its gradients go no further."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor) -> Tensor:
+        """Return the same numbers."""
+        return x.view_as(x)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> None:
+        """Drop the gradient."""
+
+
+def compiled_figures(
+    updater: Updater, store: TokenStore, kernels: list[int]
+) -> dict[str, Any]:
+    """Count the kernels of a micro-batch's graphs, and the launches of what is not compiled."""
+    _, inputs = updater.load(store, np.arange(len(store))).micro_batches[0]
+    updater.network.train()
+    updater._backward(inputs, 1)
+    forward, backward, block = kernels
+    weight, total = updater.network.output.weight(), torch.zeros((), device=DEVICE)
+    features = torch.zeros(len(inputs.target), weight.shape[1], device=DEVICE)
+    entering = features.bfloat16(), weight.detach(), weight.new_zeros(TYPES)
+    blocks: list[Tensor] = []
+
+    def block_loss(logits: Tensor, *_: Any) -> tuple[Tensor, Tensor]:
+        blocks.append(logits)
+        return total, torch.empty_like(logits)
+
+    def output_layer_inputs(_: object) -> Any:
+        return [Boundary.apply(x.requires_grad_()) for x in entering]  # type: ignore[no-untyped-call]
+
+    updater._output_layer_inputs = output_layer_inputs  # type: ignore[assignment]
+    updater._block_loss = block_loss  # type: ignore[assignment]
+    with Counts() as rest:
+        updater._backward(inputs, 1)
+    launches = forward + backward + block * len(blocks) + rest.launches
+    return {"kernels": kernels, "launches": launches}
 
 
 def kinds(tensors: Iterable[Any]) -> list[str]:

@@ -53,15 +53,15 @@ def test_the_figure_has_both_curves_and_the_table_its_points(tmp_path: Path) -> 
         # What the list prefers is wrong.
         for text, score in ((line, -2), ("z", -1), (line, -3)):
             listed.append(f"{number} ||| {text} ||| F= 0 ||| {score}")
-    texts = {
+    contents = {
         "source": SOURCES,
         "reference": REFERENCES,
         "vocabulary": ["type\tcount", *(f"{word}\t1" for word in WORDS)],
         "system": system,
         "baseline": listed,
     }
-    files = {name: tmp_path / name for name in texts}
-    for name, lines in texts.items():
+    files = {name: tmp_path / name for name in contents}
+    for name, lines in contents.items():
         write_lines(files[name], lines)
     picture, document = outputs = [tmp_path / "figure.svg", tmp_path / "figure.pdf"]
     table = tmp_path / "points.csv"

@@ -32,7 +32,7 @@ load; sentencex is that of --split-sentences."""
 def test_few_packages_are_loaded_and_nothing_of_torch(model: Path) -> None:
     for precision in ("fp32", "auto --split-sentences"):
         options = f"--device cpu --precision {precision}".split()
-        command = [sys.executable, "-c", PROGRAM, model, *options]
+        command = [sys.executable, "-c", PROGRAM, str(model), *options]
         done = subprocess.run(
             command, input="a b c\n", capture_output=True, text=True, check=True
         )
