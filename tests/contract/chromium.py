@@ -41,8 +41,8 @@ class Page:
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
         )
-        target = self.call("Target.createTarget", url="about:blank")["targetId"]
-        attached = self.call("Target.attachToTarget", targetId=target, flatten=True)
+        target = self.call("Target.createTarget", url="about:blank")
+        attached = self.call("Target.attachToTarget", **target, flatten=True)
         self._session = {"sessionId": attached["sessionId"]}
         for domain in ("Page", "Runtime", "Log", "Network"):
             self.call(f"{domain}.enable")
@@ -54,7 +54,7 @@ class Page:
         with self._process:
             self._process.terminate()
 
-    def call(self, method: str, **parameters: object) -> dict[str, Any]:
+    def call(self, method: str, **parameters: object) -> Any:
         """Send a command and return what it answers; what happens meanwhile is noted."""
         self._number += 1
         message = {"id": self._number, "method": method, "params": parameters}
@@ -65,8 +65,7 @@ class Page:
             answer = self._read()
             if answer.get("id") == self._number:
                 assert "error" not in answer, answer
-                result: dict[str, Any] = answer["result"]
-                return result
+                return answer["result"]
             self._note(answer)
 
     def open(self, place: Path | str, *, width: int, scheme: str) -> None:
@@ -122,11 +121,9 @@ class Page:
         """Press a key, which writes nothing unless a text is given, and let it go."""
         codes = {"Enter": 13, "Tab": 9, "Escape": 27, "ArrowUp": 38, "ArrowRight": 39}
         pressed = {"key": key, "windowsVirtualKeyCode": codes[key], "text": text}
+        pressed["modifiers"] = 2 * control
         for event in ("keyDown" if text else "rawKeyDown", "keyUp"):
-            modifiers = 2 * control
-            self.call(
-                "Input.dispatchKeyEvent", type=event, modifiers=modifiers, **pressed
-            )
+            self.call("Input.dispatchKeyEvent", type=event, **pressed)
 
     def picture(self, output: Path, *, whole: bool = False) -> None:
         """Keep what is seen as PNG: of the window, or of the whole page."""
@@ -150,21 +147,12 @@ class Page:
         return json.loads(text)
 
     def _note(self, event: dict[str, Any]) -> None:
-        match event:
-            case (
-                {"method": "Runtime.exceptionThrown"}
-                | {
-                    "method": "Runtime.consoleAPICalled",
-                    "params": {"type": "error" | "warning" | "assert"},
-                }
-                | {
-                    "method": "Log.entryAdded",
-                    "params": {"entry": {"level": "error" | "warning"}},
-                }
-            ):
-                self.complaints.append(str(event["params"]))
-            case {
-                "method": "Network.requestWillBeSent",
-                "params": {"request": {"url": str(url)}},
-            } if not url.startswith("data:"):
-                self.fetched.append(url)
+        said = event.get("params", {})
+        level = said.get("type") or said.get("entry", {}).get("level")
+        is_fault = event["method"] == "Runtime.exceptionThrown"
+        if is_fault or level in ("error", "warning", "assert"):
+            self.complaints.append(str(said))
+        if event["method"] == "Network.requestWillBeSent":
+            address = said["request"]["url"]
+            if not address.startswith("data:"):
+                self.fetched.append(address)

@@ -10,9 +10,8 @@ import ctypes
 import json
 import subprocess
 import sys
-import sysconfig
 from collections.abc import Mapping, Sequence
-from importlib.util import find_spec
+from importlib.metadata import distribution
 from pathlib import Path
 from typing import Any
 
@@ -24,39 +23,19 @@ Figures = dict[str, Any]
 
 def build_hooks(folder: Path) -> Path:
     """Compile what a build of torch without CUDA lacks; return the library."""
-    spec = find_spec("torch")
-    assert spec is not None
-    assert spec.origin is not None
-    torch = Path(spec.origin).parent
+    torch = Path(str(distribution("torch").locate_file("torch")))
     library = folder / "fake_cuda.so"
-    compiler = [
-        sysconfig.get_config_var("CXX").split()[0],
-        "-std=c++20",
-        "-shared",
-        "-fPIC",
-    ]
+    options = ["-std=c++20", "-shared", "-fPIC", f"-I{torch}/include"]
     linked = [f"-L{torch}/lib", "-lc10", "-ltorch_cpu", f"-Wl,-rpath,{torch}/lib"]
-    command = [
-        *compiler,
-        f"-I{torch}/include",
-        str(SOURCE),
-        "-o",
-        str(library),
-        *linked,
-    ]
+    command = ["g++", *options, str(SOURCE), "-o", str(library), *linked]
     subprocess.run(command, check=True, capture_output=True)
     return library
 
 
 def counted(hooks: Path, cases: Sequence[Mapping[str, Any]]) -> list[Figures]:
     """Return the figures of each case: the arguments of ``fake_updates.figures_of``."""
-    command = [
-        sys.executable,
-        "-m",
-        "tests.contract.fake_cuda",
-        str(hooks),
-        json.dumps(cases),
-    ]
+    program = [sys.executable, "-m", "tests.contract.fake_cuda"]
+    command = [*program, str(hooks), json.dumps(cases)]
     done = subprocess.run(
         command, capture_output=True, text=True, check=False, cwd=ROOT
     )

@@ -7,12 +7,13 @@ needs the properties of a GPU, here an H100's, and none of its own.
 
 import tempfile
 import weakref
-from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -25,7 +26,7 @@ from torch.utils import _foreach_utils
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
-from convs2s.config.architecture import Architecture, ConvS2SArchitecture
+from convs2s.config.architecture import parse_architecture
 from convs2s.config.decoding import DecodingSettings, MaximumLength
 from convs2s.config.load import load
 from convs2s.data.store import TokenStore, write_store
@@ -81,73 +82,59 @@ class FakeRecording(Recording):
             one.zero_()
 
 
+def tensors_of(values: object) -> list[Tensor]:
+    return [value for value in tree_leaves(values) if isinstance(value, Tensor)]
+
+
 class Counts(TorchDispatchMode):
     """Counts launches and copies between devices, and lists what waits for the device."""
 
     def __init__(self) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
-        self.launches: Counter[str] = Counter()
-        self.uploads = 0
+        self.launches = self.uploads = self.live = self.peak = 0
         self.waits: list[str] = []
-        self.live = self.peak = 0
-        self._seen: weakref.WeakSet[Any] = weakref.WeakSet()
+        self.seen: weakref.WeakSet[Any] = weakref.WeakSet()
 
     def __torch_dispatch__(
         self, func: Any, types: Any, args: Any = (), kwargs: Any = None
     ) -> object:
-        result = func(*args, **(kwargs or {}))
+        options = kwargs or {}
+        result = func(*args, **options)
         name = func.overloadpacket.__name__
-        read = [
-            value for value in tree_leaves((args, kwargs)) if isinstance(value, Tensor)
-        ]
-        tensors = [value for value in tree_leaves(result) if isinstance(value, Tensor)]
-        written = [
-            tensor
-            for tensor in tensors
-            if tensor.device.type == "cuda" and tensor.numel()
-        ]
-        self._note_copies(name, read, tensors, kwargs or {})
-        if written and not func.is_view and name not in NO_LAUNCH:
-            self.launches[name] += 2 if name in TWO_LAUNCHES else 1
-        for tensor in written:
-            self._note_memory(tensor)
-        return result
-
-    def ignore(self, *tensors: Tensor) -> None:
-        """Count no bytes of tensors that were there before."""
-        self._seen.update(tensor.untyped_storage() for tensor in tensors)
-
-    def _note_copies(
-        self,
-        name: str,
-        read: list[Tensor],
-        written: list[Tensor],
-        options: dict[str, Any],
-    ) -> None:
-        """Note what moves numbers between the devices."""
-        before = {value.device.type for value in read}
-        after = {value.device.type for value in written}
+        read, made = tensors_of((args, options)), tensors_of(result)
+        before = {tensor.device.type for tensor in read}
+        after = {tensor.device.type for tensor in made}
         if name in WAITING or (before == {"cuda"} and after == {"cpu"}):
             self.waits.append(name)
-        if name == "index" and any(value.dtype == torch.bool for value in read[1:]):
+        if name == "index" and any(tensor.dtype == torch.bool for tensor in read[1:]):
             self.waits.append("index by a mask")
         if name in ("_to_copy", "copy_") and "cpu" in before and after == {"cuda"}:
             self.uploads += 1
             if name == "_to_copy" and not options.get("non_blocking"):
                 self.waits.append("upload")
+        written = [x for x in made if x.device.type == "cuda" and x.numel()]
+        if written and not func.is_view and name not in NO_LAUNCH:
+            self.launches += 2 if name in TWO_LAUNCHES else 1
+        for tensor in written:
+            self._note_memory(tensor)
+        return result
 
     def _note_memory(self, tensor: Tensor) -> None:
         """Count the bytes of what the tensor is in for as long as that lives."""
         storage = tensor.untyped_storage()
-        if storage in self._seen:
-            return
-        self._seen.add(storage)
-        self.live += storage.nbytes()
-        self.peak = max(self.peak, self.live)
-        weakref.finalize(storage, self._free, storage.nbytes())
+        if storage not in self.seen:
+            self.seen.add(storage)
+            self._add(storage.nbytes())
+            weakref.finalize(storage, self._add, -storage.nbytes())
 
-    def _free(self, size: int) -> None:
-        self.live -= size
+    def _add(self, size: int) -> None:
+        self.live += size
+        self.peak = max(self.peak, self.live)
+
+
+def threes(tensor: Tensor) -> NDArray[Any]:
+    """Any number will do that is in the beam and no special token."""
+    return np.full(tensor.shape, 3.0)
 
 
 @contextmanager
@@ -167,42 +154,39 @@ def pretended_gpu() -> Iterator[list[str]]:
     )
     reads: list[str] = []
 
-    def reading(
-        name: str, convert: Callable[[NDArray[Any]], object]
-    ) -> Callable[[Tensor], object]:
-        def read(tensor: Tensor) -> object:
-            reads.append(name)
-            # Any number will do that is in the beam and no special token.
-            return convert(np.full(tuple(tensor.shape), 3.0))
+    def cpu(tensor: Tensor) -> SimpleNamespace:
+        reads.append("cpu")
+        return SimpleNamespace(numpy=partial(threes, tensor))
 
-        return read
+    def tolist(tensor: Tensor) -> object:
+        reads.append("tolist")
+        return threes(tensor).tolist()
 
     library = torch.library.Library("aten", "IMPL")
     # torch lacks it for tensors without numbers.
     library.impl("_fused_sgd_", lambda *_, **__: None, "Meta")
     with pytest.MonkeyPatch.context() as patch:
-        for name, answer in (
-            ("is_available", True),
-            ("is_bf16_supported", True),
-            ("current_device", 0),
-            ("device_count", 1),
-            ("get_device_capability", (9, 0)),
-            ("_get_device_properties", properties),
-            ("_lazy_init", None),
-            ("_exchange_device", 0),
-            ("_maybe_exchange_device", 0),
-            ("set_rng_state", None),
-        ):
-            answering = lambda *_, answer=answer, **__: answer  # noqa: E731
-            patch.setattr(torch.cuda, name, answering, raising=False)
+        answers = {
+            "is_available": True,
+            "is_bf16_supported": True,
+            "current_device": 0,
+            "device_count": 1,
+            "get_device_capability": (9, 0),
+            "_get_device_properties": properties,
+            "_lazy_init": None,
+            "_exchange_device": 0,
+            "_maybe_exchange_device": 0,
+            "set_rng_state": None,
+        }
+        for name, answer in answers.items():
+            patch.setattr(torch.cuda, name, Mock(return_value=answer), raising=False)
         patch.setattr(torch.cuda, "get_rng_state", lambda *_: torch.empty(1))
         supported = [*_foreach_utils._foreach_supported_types, FakeTensor]
         patch.setattr(_foreach_utils, "_foreach_supported_types", supported)
         patch.setattr(torch.accelerator, "is_available", lambda: False)
         patch.setattr(Tensor, "pin_memory", lambda tensor: tensor)
-        as_tensor = lambda array: SimpleNamespace(numpy=lambda: array)  # noqa: E731
-        patch.setattr(FakeTensor, "cpu", reading("cpu", as_tensor), raising=False)
-        patch.setattr(FakeTensor, "tolist", reading("tolist", np.ndarray.tolist))
+        patch.setattr(FakeTensor, "cpu", cpu)
+        patch.setattr(FakeTensor, "tolist", tolist)
         patch.setattr(Network, "to", lambda network, _: network)
         yield reads
 
@@ -210,33 +194,34 @@ def pretended_gpu() -> Iterator[list[str]]:
 def figures_of(
     model: str,
     tokens: int = 4000,
-    layers: int | None = None,
-    compiled: bool = False,
+    blocks: Sequence[Mapping[str, int]] = (),
     limit: int | None = None,
     workers: int = 1,
     **recipe: object,
 ) -> dict[str, Any]:
     """Return what an update of a model of config/models.yaml asks of a GPU, and what follows it.
 
-    ``tokens`` are those of its batch, ``limit`` is its recipe's micro-batch, and ``layers`` are the
-    blocks that a side is cut to.
+    ``tokens`` are those of its batch, ``limit`` is its recipe's micro-batch, and ``blocks`` are the
+    encoder's and the decoder's, where not the model's own.
     """
     settings = load(ROOT).model(model)
-    architecture = cut(settings.architecture, layers)
+    architecture = settings.architecture.model_dump()
+    if blocks:
+        architecture |= {"encoder": blocks, "decoder": blocks}
     rows = [[3] * (LENGTH - 1) + [1]] * (tokens // LENGTH)
     batch = settings.training.batch.model_copy(update={"micro_batch_tokens": limit})
-    changes = {"precision": "bf16", "batch": batch, "compile": compiled} | recipe
+    changes = {"precision": "bf16", "batch": batch, "compile": False} | recipe
     with (
         tempfile.TemporaryDirectory() as folder,
         pretended_gpu() as reads,
         pytest.MonkeyPatch.context() as patch,
     ):
-        kernels = count_kernels(patch) if compiled else []
+        kernels = count_kernels(patch) if changes["compile"] else []
         write_store(Path(folder) / "pairs.arrow", zip(rows, rows, strict=True))
         store = TokenStore(Path(folder) / "pairs.arrow")
         with FakeTensorMode(allow_non_fake_inputs=True):
             with torch.device(DEVICE):
-                network = build_network(architecture, TYPES, TYPES)
+                network = build_network(parse_architecture(architecture), TYPES, TYPES)
             updater = Updater(
                 network,
                 settings.training.model_copy(update=changes),
@@ -245,32 +230,19 @@ def figures_of(
                 workers=Apart(0, workers),
                 recording=FakeRecording,
             )
-            if compiled:
+            if changes["compile"]:
                 return compiled_figures(updater, store, kernels)
             return {
                 **update_figures(updater, store, reads),
-                **state_figures(updater),
+                "parameters": kinds(network.parameters()),
+                "gradients": kinds(one.grad for one in network.parameters()),
+                "states": kinds(tensors_of(list(updater.optimizer.state.values()))),
                 "validation_waits": waits_of(lambda: updater.validate(store), reads),
                 "search_waits": waits_of(lambda: search(network), reads),
                 "logits_bytes": logits_bytes(
                     network, tokens, changes["precision"] == "bf16"
                 ),
             }
-
-
-def cut(architecture: Architecture, layers: int | None) -> Architecture:
-    """Return an architecture with the first and last blocks of each side alone."""
-    if layers is None or not isinstance(architecture, ConvS2SArchitecture):
-        return architecture
-    stack = [
-        *architecture.encoder_layers[: layers - 1],
-        architecture.encoder_layers[-1],
-    ]
-    blocks = [
-        {"layers": 1, "width": layer.width, "kernel": layer.kernel} for layer in stack
-    ]
-    changes = {"encoder": blocks, "decoder": blocks}
-    return ConvS2SArchitecture.model_validate(architecture.model_dump() | changes)
 
 
 def update_figures(
@@ -293,8 +265,8 @@ def update_figures(
     waits = passes.waits + whole.waits + reads
     return {
         "micro_batches": len(loaded.micro_batches),
-        "launches": passes.launches.total(),
-        "outside": whole.launches.total(),
+        "launches": passes.launches,
+        "outside": whole.launches,
         "uploads": whole.uploads,
         "waits": waits,
         "loss": [str(started.loss.device), str(started.loss.dtype)],
@@ -339,39 +311,22 @@ def compiled_figures(
     updater._block_loss = block_loss  # type: ignore[assignment]
     with Counts() as rest:
         updater._backward(inputs, 1)
-    launches = forward + backward + block * len(blocks) + rest.launches.total()
+    launches = forward + backward + block * len(blocks) + rest.launches
     return {"kernels": kernels, "launches": launches}
 
 
-def state_figures(updater: Updater) -> dict[str, list[str]]:
-    """Return the devices and precisions of parameters, gradients and the optimizer's state."""
-    parameters = list(updater.network.parameters())
-    states = [
-        value for state in updater.optimizer.state.values() for value in state.values()
-    ]
-    groups: dict[str, Sequence[object]] = {
-        "parameters": parameters,
-        "gradients": [parameter.grad for parameter in parameters],
-        "states": states,
-    }
-    return {
-        name: sorted(
-            {
-                f"{x.device} {x.dtype}" if isinstance(x, Tensor) else "none"
-                for x in group
-            }
-        )
-        for name, group in groups.items()
-    }
+def kinds(tensors: Iterable[Any]) -> list[str]:
+    """Return the devices and precisions of tensors."""
+    return sorted({f"{x.device} {x.dtype}" for x in tensors})
 
 
 def waits_of(work: Callable[[], object], reads: list[str]) -> list[str]:
     """Return what of some work waits for the device."""
     reads.clear()
-    with Counts() as counts:
+    counts = Counts()
+    with counts:
         work()
-    waits: list[str] = counts.waits + reads
-    return waits
+    return counts.waits + reads
 
 
 def search(network: Network) -> None:
@@ -390,8 +345,9 @@ def logits_bytes(network: Network, rows: int, rounds: bool) -> int:
     weight = network.output.weight().detach().requires_grad_()
     features = torch.empty(rows, weight.shape[1], device=DEVICE, requires_grad=True)
     target = torch.ones(rows, dtype=torch.int64, device=DEVICE)
-    with Counts() as counts, torch.autocast("cuda", torch.bfloat16, enabled=rounds):
-        counts.ignore(features, weight)
+    counts = Counts()
+    # These were there before.
+    counts.seen.update(tensor.untyped_storage() for tensor in (features, weight))
+    with counts, torch.autocast("cuda", torch.bfloat16, enabled=rounds):
         summed_cross_entropy(features, weight, network.output.bias, target, 0.1)
-    peak: int = counts.peak
-    return peak
+    return counts.peak

@@ -1,8 +1,8 @@
 """A results folder as a run of the paper leaves it, small and made up."""
 
 import json
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +10,6 @@ import numpy as np
 from convs2s.config.load import load
 from convs2s.config.paper import Column, Table
 from convs2s.config.settings import Settings
-from convs2s.paper.attention_maps import ExampleAttention
 from convs2s.paper.cells import Cell, CellAddress
 from convs2s.paper.ledger import (
     LedgerEntry,
@@ -61,6 +60,12 @@ UNKNOWN_WORDS = (
     '{"word": "Hund", "source_word": "dog", "by": "dictionary"}, '
     '{"word": "Zürich", "source_word": "Zürich", "by": "copied"}]'
 )
+
+EXAMPLE = """{"task": "task", "model": "model1", "run": "seed1", "scale": "tiny",
+  "stand_in": "made up & <b>small</b>", "layers": {"score": 8, "signature": "a sentence"},
+  "source": "We built this festival <b>", "translation": "Wir haben dieses Festival",
+  "source_tokens": ["We", "built", "this", "festival", "<b>", "</s>"],
+  "target_tokens": ["Wir", "haben", "dieses", "Festival", "</s>"]}"""
 
 PICTURE = '<svg xmlns="http://www.w3.org/2000/svg" width="90"><circle r="80"/></svg>'
 
@@ -131,12 +136,9 @@ def write_paper_results(folder: Path, root: Path) -> PaperResults:
     for name, table in tables.items():
         for row in settings.scale.shown_rows(table):
             if table.rows[row].kind == "ours":
-                model = (row + 1) % 3
-                cells = [
-                    _cell(folder, name, row, column, model) for column in table.columns
-                ]
+                cells = _cells(folder, name, row, table.columns)
                 results.cells[name] += cells
-                if model:
+                if (row + 1) % 3:
                     ledger += _entries(cells, folder)
     # The speed of a run is of no test set, and rests on its history.
     run = folder / "task/models/model1/seed1"
@@ -159,24 +161,28 @@ def write_paper_results(folder: Path, root: Path) -> PaperResults:
     return results
 
 
-def _cell(folder: Path, table: str, row: int, column: Column, model: int) -> Cell:
-    """Return the cell of a row in a column, of two seeds."""
+def _cells(folder: Path, table: str, row: int, columns: Sequence[Column]) -> list[Cell]:
+    """Return the cells of a row, of two seeds."""
+    model = f"model{(row + 1) % 3}"
     records = []
     for seed in ("seed1", "seed2"):
-        inputs: dict[str, object] = {"row": f"{table} {row}", "seed": seed}
-        file = f"{folder}/task/models/model{model}/{seed}/test.beam5.bleu.json"
-        run = RunNames("task", f"model{model}", seed, "test", "beam5")
-        records.append(planned_entry(inputs, file=file, run=run, scale="tiny"))
-    return Cell(
-        CellAddress(table, row, column.key),
-        measure="bleu_tokenized",
-        task="task",
-        model=f"model{model}",
-        testset="test",
-        decoding="beam5",
-        phrases=None,
-        records=tuple(records),
-    )
+        inputs = {"row": f"{table} {row}", "seed": seed}
+        file = f"{folder}/task/models/{model}/{seed}/test.beam5.bleu.json"
+        run = RunNames("task", model, seed, "test", "beam5")
+        records.append(planned_entry(inputs, file, run, "tiny"))
+    return [
+        Cell(
+            CellAddress(table, row, column.key),
+            measure="bleu_tokenized",
+            task="task",
+            model=model,
+            testset="test",
+            decoding="beam5",
+            phrases=None,
+            records=tuple(records),
+        )
+        for column in columns
+    ]
 
 
 def _entries(cells: list[Cell], folder: Path) -> list[LedgerEntry]:
@@ -231,25 +237,10 @@ def _write_translations(results: PaperResults) -> None:
 
 def _write_figures(results: PaperResults) -> None:
     """Write the attention of an example and a picture of phrases."""
-    source = "We built this festival as way of continuing <b>"
-    translation = "Wir haben dieses Festival als Weg"
-    source_tokens = [*source.split(), "</s>"]
-    target_tokens = [*translation.split(), "</s>"]
-    shape = (8, len(target_tokens))
-    weights = np.random.default_rng(1).dirichlet([0.3] * len(source_tokens), shape)
-    example = ExampleAttention(
-        task="task",
-        model="model1",
-        run="seed1",
-        scale="tiny",
-        stand_in=STAND_IN,
-        source=source,
-        source_tokens=source_tokens,
-        translation=translation,
-        target_tokens=target_tokens,
-        layers=RunScore(8, "a sentence"),
-        weights=weights.tolist(),
-    )
+    example = json.loads(EXAMPLE)
+    source, target = (example[f"{side}_tokens"] for side in ("source", "target"))
+    weights = np.random.default_rng(1).dirichlet([0.3] * len(source), (8, len(target)))
+    example["weights"] = weights.tolist()
     path = "task/models/model1/seed1/test.beam5.example.json"
-    results.write(path, json.dumps(asdict(example)))
+    results.write(path, json.dumps(example))
     results.write("paper/lstm_figure2.svg", PICTURE)

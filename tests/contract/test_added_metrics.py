@@ -2,23 +2,19 @@
 
 from pathlib import Path
 
-import pytest
-
 from convs2s.config.extensions import export_extensions
 from tests.support.score_files import decoded, read, scored_bleu
 
 
-@pytest.mark.parametrize("returned", ["3", "numpy.array(3)", "Score(3.0, 'x')"])
-def test_a_number_is_taken_with_the_metrics_own_signature(
-    tmp_path: Path, returned: str
-) -> None:
-    (tmp_path / "own.py").write_text(
-        "import numpy\nfrom convs2s.scoring.bleu import Score\n"
-        f"METRICS = {{'own': lambda text, reference: {returned}}}\n"
-    )
-    export_extensions(["own.py"], tmp_path)
-    found = read(scored_bleu(tmp_path, "scored", [decoded(1, "a")], metrics=["own"]))
-    score = found["further"]["own"]
-    assert score["score"] == 3
-    assert score["signature"].startswith("own|code:")
-    assert score["signature"].endswith("|x") == ("Score" in returned)
+def test_a_number_is_taken_with_the_metrics_own_signature(tmp_path: Path) -> None:
+    for returned in ("3", "numpy.array(3)", "Score(3.0, 'x')"):
+        (tmp_path / "own.py").write_text(
+            "import numpy\nfrom convs2s.scoring.bleu import Score\n"
+            f"METRICS = {{'own': lambda text, reference: {returned}}}\n"
+        )
+        export_extensions(["own.py"], tmp_path)
+        scored = scored_bleu(tmp_path, "scored", [decoded(1, "a")], metrics=["own"])
+        score = read(scored)["further"]["own"]
+        assert score["score"] == 3
+        assert score["signature"].startswith("own|code:")
+        assert score["signature"].endswith("|x") == ("Score" in returned)

@@ -30,7 +30,7 @@ def test_onnx_runtime_attends_as_torch_does(sharp: Path) -> None:
 
 def test_the_attention_is_that_of_the_decoded_line(model: Path, tmp_path: Path) -> None:
     search = DecodingSettings()
-    output = tmp_path / "example.json"
+    output, lines = tmp_path / "example.json", tmp_path / "test.jsonl"
     attend_to_example(
         model=model,
         sentence=SENTENCE,
@@ -42,7 +42,6 @@ def test_the_attention_is_that_of_the_decoded_line(model: Path, tmp_path: Path) 
     )
     found = read_example(output)
     (line,) = LineTranslator([model], search, "cpu").translate([SENTENCE])
-    lines = tmp_path / "test.jsonl"
     write_lines(lines, [json.dumps(line.as_json())])
     expected = attention_of(model, lines, 1)
     assert np.array(found.weights) == pytest.approx(expected.weights, abs=1e-4)
@@ -50,8 +49,9 @@ def test_the_attention_is_that_of_the_decoded_line(model: Path, tmp_path: Path) 
     assert found.target_tokens == expected.target
     assert found.translation == line.text
     assert found.layers.score == len(expected.weights) > 1
-    lengths = f"3 tokens of source and {len(line.tokens)} of translation"
-    assert found.layers.signature == f"{lengths}, tiny seed1"
+    assert found.layers.signature == (
+        f"3 tokens of source and {len(line.tokens)} of translation, tiny seed1"
+    )
     assert '"processor": "a processor"' in output.read_text("utf-8")
     says(refusal(attention_of, model, lines, 0), "test.jsonl", "no sentence 0")
 

@@ -10,19 +10,19 @@ import pytest
 import compare
 from compare import Row, System
 from gpu import missed
+from tests.support.refusals import rows
+
+BENCHMARKS = """
+attention.py --scale demo --rounds 1 --updates 1 => 1, 2, 3, 4, 5
+gpu.py --device cpu --tiny => measurements
+lstm.py --updates 1 --precision fp32 => update_of_bare
+scaling.py processes lengths beams --most 2 --quick => beams
+compare.py --quick => rows
+"""
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("command", "part"),
-    [
-        ("attention.py --scale demo --rounds 1 --updates 1", "1, 2, 3, 4, 5"),
-        ("gpu.py --device cpu --tiny", "measurements"),
-        ("lstm.py --updates 1 --precision fp32", "update_of_bare"),
-        ("scaling.py processes lengths beams --most 2 --quick", "beams"),
-        ("compare.py --quick", "rows"),
-    ],
-)
+@pytest.mark.parametrize(("command", "part"), rows(BENCHMARKS))
 def test_a_benchmark_runs_in_the_small(root: Path, command: str, part: str) -> None:
     script, *arguments = command.split()
     done = subprocess.run(
@@ -56,12 +56,12 @@ def test_the_table_has_medians_ratios_and_verdicts() -> None:
         for name, rates in (("a", (120, 90, 110)), ("b", (100, 100, 100)))
     )
     broken = System(("c",), {}, failure="c could not be installed: see c.log")
-    rows = [
+    figures = [
         Row("fast", ours, theirs, "peer, fp32", 1.2),
         Row("lost", ours, broken, "c", 1.0),
         Row("wait: ms", ours, None, "", 20, "rate", 1e-1, least=True),
     ]
-    table = compare.table(compare.figures_of("tiny", 3, rows))
+    table = compare.table(compare.figures_of("tiny", 3, figures))
     assert table.splitlines()[-5:] == [
         "| fast | 110 | 100 (peer, fp32) | 1.10 (0.90 to 1.20) | 1.2, **not met** |",
         "| lost | 110 (90 to 120) | not run (c) |  | 1 |",

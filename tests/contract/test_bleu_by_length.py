@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import fields
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -46,35 +47,32 @@ def test_the_mean_rank_counts_unknown_words_as_the_rarest(tmp_path: Path) -> Non
 
 
 def test_the_figure_has_both_curves_and_the_table_its_points(tmp_path: Path) -> None:
-    system = []
+    system = [json.dumps(decoded(line, half)) for line, half in enumerate(HALF, 1)]
     listed = []
-    for number, (half, line) in enumerate(zip(HALF, REFERENCES, strict=True)):
-        system.append(json.dumps(decoded(number + 1, half)))
+    for number, line in enumerate(REFERENCES):
         # What the list prefers is wrong.
         for text, score in ((line, -2), ("z", -1), (line, -3)):
             listed.append(f"{number} ||| {text} ||| F= 0 ||| {score}")
-    files = {}
-    for name, lines in (
-        ("source", SOURCES),
-        ("reference", REFERENCES),
-        ("vocabulary", ["type\tcount", *(f"{word}\t1" for word in WORDS)]),
-        ("system", system),
-        ("baseline", listed),
-    ):
-        files[name] = tmp_path / name
+    contents = {
+        "source": SOURCES,
+        "reference": REFERENCES,
+        "vocabulary": ["type\tcount", *(f"{word}\t1" for word in WORDS)],
+        "system": system,
+        "baseline": listed,
+    }
+    files = {name: tmp_path / name for name in contents}
+    for name, lines in contents.items():
         write_lines(files[name], lines)
     picture, document = outputs = [tmp_path / "figure.svg", tmp_path / "figure.pdf"]
     table = tmp_path / "points.csv"
-
-    def plot() -> None:
-        plot_bleu_by_length(
-            **files,
-            names=["LSTM", "SMT"],
-            stand_in="captions",
-            outputs=outputs,
-            points=table,
-        )
-
+    plot = partial(
+        plot_bleu_by_length,
+        **files,
+        names=["LSTM", "SMT"],
+        stand_in="captions",
+        outputs=outputs,
+        points=table,
+    )
     plot()
     assert document.read_bytes().startswith(b"%PDF")
     points = pd.read_csv(table)
@@ -90,6 +88,6 @@ def test_the_figure_has_both_curves_and_the_table_its_points(tmp_path: Path) -> 
     assert first["bleu"] == pytest.approx(expected.score)
     texts = svg_texts(picture)
     assert {"LSTM", "SMT", "source sentence length (words)", f"5–{4 + count}"} <= texts
-    assert any("STAND-IN DATA: captions" in text for text in texts)
+    says(" ".join(texts), "STAND-IN DATA: captions")
     write_lines(files["system"], system[:-1])
     says(refusal(plot), "system has 35 lines", "reference has 36")

@@ -10,9 +10,10 @@ import pandas as pd
 import pytest
 
 from convs2s.config.settings import Settings
+from convs2s.files.text import write_lines
 from convs2s.paper.cells import cells
 from convs2s.paper.claim_tables import printed_claims, write_claims
-from convs2s.paper.claims import Finding, JudgedClaim, Verdict, verdict_of
+from convs2s.paper.claims import Finding, JudgedClaim, verdict_of
 from convs2s.paper.ledger import LedgerEntry, RunScore
 from tests.support.claims import (
     BASE,
@@ -24,7 +25,7 @@ from tests.support.claims import (
     entries,
     finding,
 )
-from tests.support.refusals import rows
+from tests.support.refusals import rows, says
 
 CLAIM = better(BASE, NO_SOURCE)
 
@@ -61,21 +62,19 @@ def test_a_finding_names_what_it_is_of(demo: Settings, base: Runs) -> None:
     assert result.metric == "tokenized BLEU before unknown word replacement nrefs:1"
 
 
-@pytest.mark.parametrize(
-    ("fields", "words"),
-    [
-        ({"lines": 499}, "not of one kind: demo_en_fr test (500 lines), nr"),
-        ({"scores": {BEFORE: RunScore(21.0, "nrefs:2")}}, "nrefs:1 against "),
-        ({"processor": "another"}, "not of one processor: a processor against ano"),
-        ({"processor": None}, "a processor against one that is not stated"),
-    ],
-)
 def test_runs_that_differ_in_more_are_not_compared(
-    demo: Settings, base: Runs, other: Runs, fields: dict[str, Any], words: str
+    demo: Settings, base: Runs, other: Runs
 ) -> None:
-    result = finding(demo, CLAIM, base, changed(other, **fields))
-    assert (result.verdict, result.value) == ("no verdict", None)
-    assert words in str(result.note)
+    of_two = {BEFORE: RunScore(21.0, "nrefs:2")}
+    for runs, words in (
+        (changed(other, lines=499), "not of one kind: demo_en_fr test (500 lines), nr"),
+        (changed(other, scores=of_two), "nrefs:1 against "),
+        (elsewhere(other), "not of one processor: a processor against ano"),
+        (changed(other, processor=None), "a processor against one that is not stated"),
+    ):
+        result = finding(demo, CLAIM, base, runs)
+        assert (result.verdict, result.value) == ("no verdict", None)
+        assert words in str(result.note)
 
 
 def test_a_side_without_enough_runs_is_named(
@@ -201,52 +200,53 @@ no verdict, held => held
 """
 
 
-@pytest.mark.parametrize(("verdicts", "expected"), rows(VERDICTS))
-def test_a_claim_is_all_of_its_comparisons(verdicts: str, expected: Verdict) -> None:
-    found: Any = verdicts.split(", ")
-    assert verdict_of(found) == expected
+def test_a_claim_is_all_of_its_comparisons() -> None:
+    for verdicts, expected in rows(VERDICTS):
+        found: Any = verdicts.split(", ")
+        assert verdict_of(found) == expected, verdicts
 
 
 def test_the_finding_that_decides_stands_beside_the_claim(demo: Settings) -> None:
     held = Finding("a", "held", 0.5, note="of a")
     lost = Finding("b", "not held", -0.3, note="of b", interval=(-0.5, -0.1))
-    turned = replace(lost, p_reversal=0.01)
-    columns = ("Difference", "95% interval", "Comparisons", "Notes")
-    both = "1 held, 1 not held"
+    columns = ("Comparisons", "Difference", "95% interval", "Notes")
     for last, line in (
-        (lost, ["-0.30", "-0.50 to -0.10", both, ""]),
-        (turned, ["", "", both, "of b"]),
+        (lost, ["-0.30", "-0.50 to -0.10", ""]),
+        (replace(lost, p_reversal=0.01), ["", "", "of b"]),
     ):
         claim = JudgedClaim("mine", "rises", "a paper", "not held", (held, last), None)
         (row,) = printed_claims(demo, [claim])[0].rows
-        assert [row[column] for column in columns] == line
+        assert [row[column] for column in columns] == ["1 held, 1 not held", *line]
 
 
 def test_all_formats_say_the_same(demo: Settings, tmp_path: Path) -> None:
     scale = demo.scale.model_copy(update={"seeds_of": {"table4": 3}})
     demo = replace(demo, scale=scale)
     planned = [cell for cell in cells(demo, "table4") if cell.measure == "perplexity"]
-    lines = ""
+    lines = []
     for cell, first in zip(planned, (6.0, 6.6), strict=False):
-        scores = [first, first + 0.01, first + 0.02]
-        planted = entries(demo, BASE, scores, measure="perplexity")
-        for entry, run in zip(planted, cell.records, strict=True):
+        for seed, run in enumerate(cell.records):
             # The cells that a line names were those of another configuration.
-            made = replace(entry, fingerprint=run.fingerprint, inputs=run.inputs)
-            lines += f"{made.line()}\n"
+            (planted,) = entries(demo, BASE, [first + seed / 100], measure="perplexity")
+            made = replace(planted, fingerprint=run.fingerprint, inputs=run.inputs)
+            lines.append(made.line())
     ledger = tmp_path / "ledger.jsonl"
-    ledger.write_text(lines, "utf-8")
-    outputs = [tmp_path / f"claims.{end}" for end in ("md", "csv", "json")]
+    write_lines(ledger, lines)
+    page, table, data = outputs = [
+        tmp_path / f"claims.{end}" for end in ("md", "csv", "json")
+    ]
     write_claims(demo, ledger=ledger, outputs=outputs)
-    text = outputs[0].read_text("utf-8")
-    assert "**STAND-IN DATA: generated sentences" in text
-    assert "| held | +0.60 | +0." in text
-    assert "| 1 held, 1 not run |" in text
-    assert all(f"| {name} |" in text for name in demo.claims)
-    frame = pd.read_csv(outputs[1], keep_default_na=False)
+    says(
+        page.read_text("utf-8"),
+        "**STAND-IN DATA: generated sentences",
+        "| held | +0.60 | +0.",
+        "| 1 held, 1 not run |",
+        *(f"| {name} |" for name in demo.claims),
+    )
+    frame = pd.read_csv(table, keep_default_na=False)
     assert set(frame["Scale"]) == {"demo (STAND-IN DATA)"}
     assert set(frame["Claim"]) == demo.claims.keys()
-    claims = json.loads(outputs[2].read_text("utf-8"))["claims"]
+    claims = json.loads(data.read_text("utf-8"))["claims"]
     judged = {one["name"]: one for one in claims}
     assert judged["positions_help"]["verdict"] == "held"
     assert judged["positions_help"]["findings"][0]["value"] == pytest.approx(0.6)

@@ -1,6 +1,5 @@
 """What jobs ask of a cluster, read from Snakemake's dry run, and what it can never grant."""
 
-import importlib.util
 import sys
 from importlib.machinery import ModuleSpec
 from pathlib import Path
@@ -10,6 +9,7 @@ import pytest
 from convs2s.costs.dry_run import ALL_CORES, Request, dry_run
 from convs2s.costs.partitions import minutes, parse_sinfo, refusals
 from convs2s.costs.requests import requests_report, submission_of, torch_has_gpus
+from convs2s.files.text import write_lines
 from tests.support.refusals import rows, says
 
 SINFO = """\
@@ -117,7 +117,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("PATH", str(tmp_path / "bin"))
     monkeypatch.delenv("SNAKEMAKE_PROFILE", raising=False)
     spec = ModuleSpec("torch", None, origin=str(tmp_path / "__init__.py"))
-    monkeypatch.setattr(importlib.util, "find_spec", lambda name: spec)
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: spec)
     (tmp_path / "version.py").write_text("cuda: Optional[str] = None\n")
     (tmp_path / "bin").mkdir()
     return tmp_path
@@ -175,29 +175,31 @@ def test_what_is_not_known_is_said(here: Path) -> None:
 
 
 def test_targets_take_the_place_of_the_one_that_is_asked_for() -> None:
-    def planned_by(typed: str, limits_cores: bool) -> str:
-        command = typed.split()
-        words = dry_run(command, "preflight", ["paper"], limits_cores=limits_cores)
-        return " ".join(words)
-
-    planned = planned_by("python --config a=b preflight --set-resources x:y=1", False)
-    assert planned.startswith("python --config a=b --set-resources x:y=1 ")
-    assert planned.endswith(f" --cores {ALL_CORES} -- paper")
-    planned = planned_by("python --cores 4 -- preflight tables", True)
-    assert planned.startswith("python --cores 4 --dry-run ")
-    assert planned.endswith(" -- paper tables")
-    assert planned.count("--cores") == 1
+    planned = []
+    for typed, limits_cores in (
+        ("python --config a=b preflight --set-resources x:y=1", False),
+        ("python --cores 4 -- preflight tables", True),
+    ):
+        words = dry_run(
+            typed.split(), "preflight", ["paper"], limits_cores=limits_cores
+        )
+        planned.append(" ".join(words))
+    assert planned[0].startswith("python --config a=b --set-resources x:y=1 ")
+    assert planned[0].endswith(f" --cores {ALL_CORES} -- paper")
+    assert planned[1].startswith("python --cores 4 --dry-run ")
+    assert planned[1].endswith(" -- paper tables")
+    assert planned[1].count("--cores") == 1
 
 
 def test_torch_for_gpus(here: Path) -> None:
     version = here / "version.py"
-    for text, expected in (
+    for text, has_gpus in (
         ("cuda: Optional[str] = '12.8'\nhip: Optional[str] = None\n", True),
         ("cuda = None\nhip = '6.4'\n", True),
         ("cuda = None\nhip = None\n", False),
     ):
         version.write_text(text)
-        assert torch_has_gpus() is expected
+        assert torch_has_gpus() is has_gpus
 
 
 WHO_RUNS_THE_JOBS = """
@@ -212,37 +214,31 @@ preflight => local
 """
 
 
-@pytest.mark.parametrize(("words", "executor"), rows(WHO_RUNS_THE_JOBS))
-def test_who_runs_the_jobs(
-    here: Path, monkeypatch: pytest.MonkeyPatch, words: str, executor: str
-) -> None:
-    for place, text in (
-        ("profiles/default/profile.yaml", "rerun-incomplete: true"),
-        (
-            "profiles/slurm/profile.yaml",
-            "executor: slurm\ncores: 4\nresources: translations=2",
-        ),
-        ("profiles/old/config.yaml", "executor: lsf"),
-        ("profiles/old/config.v8+.yaml", "executor: slurm\nslurm-partition-config: p"),
-        ("home/snakemake/site/config.yaml", "executor: cluster-generic"),
-    ):
-        (here / place).parent.mkdir(parents=True, exist_ok=True)
-        (here / place).write_text(text)
-    found = submission_of(words.split(), here)
-    assert found.executor == executor
-    assert found.limits_cores == ("profiles/slurm" in words)
-    assert found.translations == (2 if "profiles/slurm" in words else None)
-    assert found.chooses_partition == ("old" in words)
+PROFILES = r"""
+profiles/default/profile.yaml => rerun-incomplete: true
+profiles/slurm/profile.yaml => executor: slurm\ncores: 4\nresources: translations=2
+profiles/old/config.yaml => executor: lsf
+profiles/old/config.v8+.yaml => executor: slurm\nslurm-partition-config: p
+home/snakemake/site/config.yaml => executor: cluster-generic
+"""
+
+
+def test_who_runs_the_jobs(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for place, text in rows(PROFILES):
+        write_lines(here / place, [text])
+    for words, executor in rows(WHO_RUNS_THE_JOBS):
+        found = submission_of(words.split(), here)
+        assert found.executor == executor
+        assert found.limits_cores == ("profiles/slurm" in words)
+        assert found.translations == (2 if "profiles/slurm" in words else None)
+        assert found.chooses_partition == ("old" in words)
     monkeypatch.setenv("SNAKEMAKE_PROFILE", "site")
     assert submission_of([], here).executor == "cluster-generic"
 
 
-@pytest.mark.parametrize(
-    ("time", "expected"),
-    rows("30:00 => 30\n1:00:00 => 60\n2-03:04:05 => 3064\nn/a => inf"),
-)
-def test_times_of_slurm(time: str, expected: str) -> None:
-    assert minutes(time) == float(expected)
+def test_times_of_slurm() -> None:
+    times = "30:00", "1:00:00", "2-03:04:05", "n/a"
+    assert [*map(minutes, times)] == [30, 60, 3064, float("inf")]
 
 
 NEVER_GRANTED = """
@@ -271,13 +267,13 @@ slurm_partition=gpus => partition gpus, which is not here: ... one of cpu, gpu, 
 """
 
 
-@pytest.mark.parametrize(("asked", "words"), rows(NEVER_GRANTED))
-def test_requests_that_can_never_run(asked: str, words: str) -> None:
+def test_requests_that_can_never_run() -> None:
     """The nodes with GPUs count, not larger ones beside them."""
-    resources = dict(one.split("=", 1) for one in asked.split())
-    found = refusals(Request("job", "job", resources), parse_sinfo(SINFO))
-    assert bool(found) == bool(words)
-    says("; ".join(found), *words.split(" ... "))
+    for asked, words in rows(NEVER_GRANTED):
+        resources = dict(one.split("=", 1) for one in asked.split())
+        found = refusals(Request("job", "job", resources), parse_sinfo(SINFO))
+        assert bool(found) == bool(words), asked
+        says("; ".join(found), *words.split(" ... "))
 
 
 def test_a_partition_may_be_chosen_and_without_a_default_has_to_be_named() -> None:

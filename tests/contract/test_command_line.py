@@ -34,13 +34,11 @@ def leaves(parser: argparse.ArgumentParser, name: str) -> Iterator[tuple[str, st
         yield name, parser.format_help()
 
 
-@pytest.mark.parametrize(("command", "text"), leaves(whole_parser(), "convs2s"))
-def test_the_help_of_a_command_has_an_example_and_its_exit_codes(
-    command: str, text: str
-) -> None:
-    shown = text.partition("\nexamples:\n")[2]
-    assert re.search(rf"^  .*\b{command} ", shown, re.MULTILINE), text
-    assert "exit codes: 0 done; 1 an error" in shown
+def test_the_help_of_a_command_has_an_example_and_its_exit_codes() -> None:
+    for command, text in leaves(whole_parser(), "convs2s"):
+        shown = text.partition("\nexamples:\n")[2]
+        assert re.search(rf"^  .*\b{command} ", shown, re.MULTILINE), text
+        assert "exit codes: 0 done; 1 an error" in shown, text
 
 
 NO_COMMAND = """
@@ -49,22 +47,19 @@ score => usage: convs2s score ... rouge ... oracle
 """
 
 
-@pytest.mark.parametrize(("typed", "listed"), rows(NO_COMMAND))
 def test_who_names_no_command_is_shown_which_there_are(
-    capsys: pytest.CaptureFixture[str], typed: str, listed: str
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
-    with pytest.raises(SystemExit) as ended:
-        main(typed.split())
-    said = capsys.readouterr()
-    says(said.out, *listed.split(" ... "))
-    assert (ended.value.code, said.err) == (2, "")
-
-
-def test_an_option_alone_is_no_command(capsys: pytest.CaptureFixture[str]) -> None:
+    for typed, listed in rows(NO_COMMAND):
+        with pytest.raises(SystemExit) as ended:
+            main(typed.split())
+        said = capsys.readouterr()
+        says(said.out, *listed.split(" ... "))
+        assert (ended.value.code, said.err) == (2, "")
+    # An option alone is no command.
     with pytest.raises(SystemExit):
         main(["score", "--nothing"])
-    said = capsys.readouterr().err
-    assert "error: the following arguments are required: " in said
+    says(capsys.readouterr().err, "error: the following arguments are required: ")
 
 
 def test_every_example_is_understood() -> None:
@@ -101,14 +96,13 @@ RECIPES = {
 
 
 def test_tokenize_by_every_preparation(run: Terminal) -> None:
-    raw = "“It’s low-cost” | <unk> ##.\n\nfine\n"
-    found = {}
-    for name in PREPARATIONS:
-        options = ("--language", "en", "--preparation", name)
-        found[name] = run("tokenize", *options, text=raw.encode())
+    raw = "“It’s low-cost” | <unk> ##.\n\nfine\n".encode()
+    english = ("tokenize", "--language", "en")
+    found = {
+        name: run(*english, "--preparation", name, text=raw) for name in PREPARATIONS
+    }
     assert found == {name: f"{words}\n\nfine\n" for name, words in RECIPES.items()}
-    words = run("tokenize", "--language", "en", text=raw.encode())
-    assert words == found["moses_test"]
+    assert run(*english, text=raw) == found["moses_test"]
     tokens = b"L&apos; homme voit 2 voitures .\n"
     text = run("detokenize", "--language", "fr", text=tokens)
     assert text == "L'homme voit 2 voitures.\n"
@@ -117,11 +111,9 @@ def test_tokenize_by_every_preparation(run: Terminal) -> None:
 def test_score_takes_every_reference(run: Terminal, tmp_path: Path) -> None:
     """Each of the texts is half of either reference's words, and whole with both, without case."""
     both = b"A B c d e f\ng h i j k l\n"
-    first = tmp_path / "first"
-    second = tmp_path / "second"
+    first, second, n_best = (tmp_path / name for name in ("first", "second", "list"))
     first.write_text("a b c d e f\nx y\n")
     second.write_text("u v w\ng h i j k l\n")
-    n_best = tmp_path / "list"
     n_best.write_text(
         "0 ||| a b c d e f ||| A= 1 ||| 0\n1 ||| g h i j k l ||| A= 1 ||| 0\n"
     )
@@ -129,16 +121,15 @@ def test_score_takes_every_reference(run: Terminal, tmp_path: Path) -> None:
         ("--reference", first, second),
         ("--tokenized", "--reference", first, "--reference", second),
     ):
-        output = run("score", "bleu", "--lowercase", *options, text=both)
-        for scored in (output, run("score", "oracle", n_best, *options)):
+        for kind in (("bleu", "--lowercase"), ("oracle", n_best)):
+            scored = run("score", *kind, *options, text=both)
             says(scored, "BLEU = 100.00  ", "  nrefs:2|", f"first {second}, 2 lines)\n")
 
 
 def test_outputs_are_compared_in_scores_in_text_and_as_a_page(
     run: Terminal, tmp_path: Path
 ) -> None:
-    bad = tmp_path / "bad"
-    good = tmp_path / "good"
+    bad, good = tmp_path / "bad", tmp_path / "good"
     write_lines(bad, ["x y z v"] * 30)
     write_lines(good, ["x y u v"] * 30)
     files = bad, good, "--tokenized", "--reference", good
@@ -174,56 +165,42 @@ a mouse => --stem --exceptions exceptions.tsv => 66.67
 
 
 @pytest.mark.usefixtures("in_folder")
-@pytest.mark.parametrize(("second", "options", "recall"), rows(ROUGE))
-def test_rouge_by_its_options(
-    run: Terminal, second: str, options: str, recall: str
-) -> None:
+def test_rouge_by_its_options(run: Terminal) -> None:
     Path("out").write_text("mice and cats\n")
     Path("a").write_text("cat\n")
-    Path("b").write_text(f"{second}\n")
     Path("exceptions.tsv").write_text("mice\tmous\n")
-    references = "--reference", "a", "--reference", "b"
-    output = run("score", "rouge", *references, *options.split(), "out")
-    assert output.startswith(f"ROUGE-1  recall = {recall} ")
+    for second, options, recall in rows(ROUGE):
+        Path("b").write_text(f"{second}\n")
+        references = "--reference", "a", "--reference", "b"
+        output = run("score", "rouge", *references, *options.split(), "out")
+        assert output.startswith(f"ROUGE-1  recall = {recall} "), options
 
 
-def test_translate_line_for_line(run: Terminal, model: Path) -> None:
-    text = b"w1 w2\n\nw3\n"
-    words = run("translate", model, "--batch-tokens", "null", text=text)
-    assert words.count("\n") == 3
-    # Of a word model.
-    pretokenized = ("translate", model, "--pretokenized")
-    assert run(*pretokenized, text=text) == words
-    unknown = "un@@ heard (\u2019\n".encode()
-    translation = json.loads(run(*pretokenized, "--json", text=unknown))
-    # Nothing is prepared.
-    assert translation["source_tokens"] == ["un@@", "heard", "(\u2019"]
+def test_text_that_comes_tokenized_is_not_prepared(run: Terminal, model: Path) -> None:
+    asked = ("translate", model, "--pretokenized", "--json", "--batch-tokens", "null")
+    unheard = "un@@ heard (\u2019\n"
+    translation = json.loads(run(*asked, text=unheard.encode()))
+    assert translation["source_tokens"] == unheard.split()
     assert "<unk>" not in translation["text"].split()
 
 
-def test_train_by_hand(
-    run: Terminal, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    settings = tmp_path / "settings.json"
+def test_train_by_hand(run: Terminal, task: Path, tmp_path: Path) -> None:
+    settings, output = tmp_path / "settings.json", tmp_path / "model.safetensors"
     settings.write_text(json.dumps(training_settings(tiny.settings(maximum_epochs=1))))
-    task = tiny.prepare(tmp_path / "task", pairs=32)
-    folder = tmp_path / "mine"
-    folder.mkdir()
-    output = folder / "model.safetensors"
-    options = ("--output", output, "--threads", 1, "--seed", 7, "--quiet")
-    run("train", task, "--settings", settings, *options)
-    assert capsys.readouterr().err == ""
-    assert "updates" in (folder / "state/train.log").read_text()
+    options = ("--settings", settings, "--output", output, "--threads", 1, "--seed", 7)
+    run("train", task, *options, "--quiet")
+    assert run.capsys.readouterr().err == ""
+    assert "updates" in (tmp_path / "state/train.log").read_text()
     assert load_model(output)[1].training["seed"] == 7
-    assert (folder / "history.jsonl").is_file()
+    assert (tmp_path / "history.jsonl").is_file()
 
 
 def test_config_prints_what_applies_without_passwords(
-    copy: Path, run: Terminal, monkeypatch: pytest.MonkeyPatch
+    copy: Path, run: Terminal
 ) -> None:
     options = "mirrors: ['https://me:secret@host/m?token=secret']\n"
     (copy / "config.yaml").write_text(options)
-    monkeypatch.chdir(copy)
+    run.monkeypatch.chdir(copy)
     output = run("config", "--task", "demo_en_fr")
     says(output, "name: demo_en_fr", "- https://host/m?***\n")
     assert "secret" not in output

@@ -10,6 +10,7 @@ from convs2s.config.load import load
 from convs2s.config.settings import Settings
 from convs2s.config.task import Headline
 from convs2s.config.yaml_file import option_files, read_yaml
+from convs2s.files.text import write_lines
 from tests.support.refusals import refusal, rows, says
 from tests.support.user_task import TASK
 
@@ -23,21 +24,20 @@ c: {m: 3, <<: [{k: 1}, {k: 2, l: 2}]} => {c: {k: 1, l: 2, m: 3}}
 """
 
 
-@pytest.mark.parametrize(("text", "value"), rows(YAML))
-def test_yaml(tmp_path: Path, text: str, value: str) -> None:
-    (tmp_path / "a.yaml").write_text(text)
-    assert read_yaml(tmp_path / "a.yaml", "a.yaml") == yaml.safe_load(value)
+def test_yaml(tmp_path: Path) -> None:
+    for text, value in rows(YAML):
+        (tmp_path / "a.yaml").write_text(text)
+        assert read_yaml(tmp_path / "a.yaml", "a.yaml") == yaml.safe_load(value)
 
 
 def test_the_workflow_has_what_the_user_has_not(
     root: Path, settings: Settings, tmp_path: Path
 ) -> None:
-    (tmp_path / "config/tasks").mkdir(parents=True)
-    (tmp_path / "config/tasks/mine.yaml").write_text(TASK)
-    (tmp_path / "config.yaml").write_text("unrelated: 1")
+    write_lines(tmp_path / "config/tasks/mine.yaml", [TASK])
+    write_lines(tmp_path / "config.yaml", ["unrelated: 1"])
     text = (root / "config/decodings.yaml").read_text("utf-8")
-    text = text.replace("beam: 12", "beam: 13")
-    (tmp_path / "config/decodings.yaml").write_text(text, "utf-8")
+    changed = text.replace("beam: 12", "beam: 13")
+    write_lines(tmp_path / "config/decodings.yaml", [changed])
     loaded = load(tmp_path, {"cores": 3}, shipped=root, given_by="config of the module")
     assert loaded.options.cores == 3
     assert loaded.tasks.keys() - settings.tasks.keys() == {"mine"}

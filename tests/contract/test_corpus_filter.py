@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from convs2s.files.text import read_line_pairs
-from convs2s.text.corpus_filter import FilterReport, added_reports, tokenize_and_filter
+from convs2s.text.corpus_filter import FilterReport, tokenize_and_filter
 from convs2s.text.preparation import Preparation
 
 pytestmark = pytest.mark.usefixtures("in_folder")
@@ -54,23 +54,12 @@ def test_every_pair_is_kept_or_counted() -> None:
     assert any_ratio["kept"] == 1
 
 
-@pytest.mark.parametrize("name", ["none", "stanford"])
-def test_lines_are_prepared_before_they_are_judged(name: str) -> None:
+def test_lines_are_prepared_before_they_are_judged() -> None:
     """Bars stay where text comes tokenized."""
     line = "a || b |c| <unk> #"
-    prepare = Preparation(name, "en").prepare
-    pairs = [(line, line), ("| | |", "a b c")]
-    left, report = clean(pairs, maximum=6, prepare=(prepare, prepare))
-    kept = line if name == "none" else "a b c <unk> #"
-    assert left[0] == (kept, kept)
-    assert report["dropped"]["empty"] == (name == "stanford")
-
-
-def test_reports_of_parts_are_added() -> None:
-    paths = []
-    for number, source in enumerate(("", "c d")):
-        clean([("a b", "x y"), (source, "x y")])
-        paths.append(REPORT.rename(f"{number}.json"))
-    total = added_reports(paths)
-    assert (total["read"], total["kept"], total["dropped"]["empty"]) == (4, 3, 1)
-    assert total["settings"] == "preparation none, minimum 2, maximum 4, ratio 1.5"
+    for name, kept, empty in (("none", line, 0), ("stanford", "a b c <unk> #", 1)):
+        prepare = Preparation(name, "en").prepare
+        pairs = [(line, line), ("| | |", "a b c")]
+        left, report = clean(pairs, maximum=6, prepare=(prepare, prepare))
+        assert left[0] == (kept, kept)
+        assert report["dropped"]["empty"] == empty

@@ -1,6 +1,7 @@
 """What is counted of a task's data for the readers of its scores, and where it is said."""
 
 import json
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -49,17 +50,13 @@ THANK YOU.\n => merci.\n => 0 0 0 => 0
 
 
 @pytest.mark.usefixtures("in_folder")
-@pytest.mark.parametrize(("source", "target", "shared", "training"), rows(SHARED))
-def test_lines_of_a_test_set_in_training_text(
-    source: str, target: str, shared: str, training: str
-) -> None:
+def test_lines_of_a_test_set_in_training_text() -> None:
     names = "valid.source", "valid.target", "test.source", "test.target"
-    for name, text in zip(names, ("No.", "Non.", source, target), strict=True):
-        Path(name).write_text(f"{text}\n", "utf-8")
-    english = Preparation("moses_train", "en").prepare
-    french = Preparation("moses_train", "fr").prepare
-    evaluation = EvaluationText(files_by_set(names), (english, french))
     sides = Path("train.en"), Path("train.fr")
+    prepare = (
+        Preparation("moses_train", "en").prepare,
+        Preparation("moses_train", "fr").prepare,
+    )
 
     def dropped(known: EvaluationText) -> int:
         """Write the training text without lines that are known; count them."""
@@ -70,63 +67,64 @@ def test_lines_of_a_test_set_in_training_text(
             minimum=1,
             maximum=None,
             ratio=None,
-            prepare=(english, french),
+            prepare=prepare,
             shares_line=known.shares_line,
         )
         return report["dropped"]["overlap"]
 
-    def found() -> TrainingOverlap:
-        return count_overlap(
-            train=sides, evaluation=evaluation, output=Path("overlap.json")
+    for source, target, shared, training in rows(SHARED):
+        for name, text in zip(names, ("No.", "Non.", source, target), strict=True):
+            Path(name).write_text(f"{text}\n", "utf-8")
+        evaluation = EvaluationText(files_by_set(names), prepare)
+        count = partial(
+            count_overlap,
+            train=sides,
+            evaluation=evaluation,
+            output=Path("overlap.json"),
         )
-
-    assert dropped(EvaluationText({}, (english, french))) == 0
-    pairs = source.count("\n") + 1
-    of_test = Overlap(pairs, *map(int, shared.split()))
-    sets = {"valid": Overlap(1, 0, 0, 0), "test": of_test}
-    assert found() == TrainingOverlap(int(training), sets)
-    # The switch drops them, says so, and leaves none.
-    assert dropped(evaluation) == int(training)
-    assert len(list(read_line_pairs(*sides))) == len(TRAIN) - int(training)
-    assert found().training == 0
+        assert dropped(EvaluationText({}, prepare)) == 0
+        of_test = Overlap(source.count("\n") + 1, *map(int, shared.split()))
+        sets = {"valid": Overlap(1, 0, 0, 0), "test": of_test}
+        assert count() == TrainingOverlap(int(training), sets)
+        # The switch drops them, says so, and leaves none.
+        assert dropped(evaluation) == int(training)
+        assert len(list(read_line_pairs(*sides))) == len(TRAIN) - int(training)
+        assert count().training == 0
 
 
-@pytest.mark.parametrize(("word", "share"), [("zz", "25.0%"), ("w3", "0.0%")])
 def test_unknown_tokens_are_counted_said_and_warned_of(
-    task: Path,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    word: str,
-    share: str,
+    task: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    source = tmp_path / "test.source"
-    target = tmp_path / "test.target"
-    source.write_text(f"w1 w2 {word}\n")
+    texts = source, target = tmp_path / "test.source", tmp_path / "test.target"
     target.write_text("w2x w1x w3x\n")
-    tables = [task / "vocabulary/en.tsv", task / "vocabulary/fr.tsv"]
-    overlap = tmp_path / "overlap"
-    write_json(overlap, TrainingOverlap(2, {"test": Overlap(30, 2, 3, 2)}))
-    count_dataset(
-        train=task / "dataset/train.json",
-        valid=task / "dataset/valid.json",
-        tests=files_by_set([str(source), str(target)]),
-        encoding=Encoding([], tables, []),
-        overlap=overlap,
-        table=tmp_path / "counts.txt",
-        counts=tmp_path / "counts.json",
-        most_tokens=None,
+    overlap, table, counts = (
+        tmp_path / name for name in ("overlap", "table", "counts")
     )
-    counted = read_data_counts(tmp_path / "counts.json").unknown["test"]
-    assert [str(side) for side in counted.values()] == [share, "0.0%"]
-    table = [line.split() for line in read_lines(tmp_path / "counts.txt")]
-    assert ["training", "0.0%", "0.0%"] in table
-    assert ["test", share, "0.0%"] in table
-    assert ["test", "30", "2", "3", "2"] in table
-    assert table[-1][-1] == "2"
-    unknown = f"{share} of the source and 0.0% of the target tokens are unknown"
-    said = capsys.readouterr().out
-    says(said, f"test: {unknown}\n", "warning: test: 2 of 30 pairs are also in")
-    assert (f"warning: test: {unknown}" in said) == (word == "zz")
+    write_json(overlap, TrainingOverlap(2, {"test": Overlap(30, 2, 3, 2)}))
+    tables = [task / "vocabulary/en.tsv", task / "vocabulary/fr.tsv"]
+    for word, share in (("zz", "25.0%"), ("w3", "0.0%")):
+        source.write_text(f"w1 w2 {word}\n")
+        count_dataset(
+            train=task / "dataset/train.json",
+            valid=task / "dataset/valid.json",
+            tests=files_by_set(map(str, texts)),
+            encoding=Encoding([], tables, []),
+            overlap=overlap,
+            table=table,
+            counts=counts,
+            most_tokens=None,
+        )
+        counted = read_data_counts(counts).unknown["test"]
+        assert [str(side) for side in counted.values()] == [share, "0.0%"]
+        shown = [line.split() for line in read_lines(table)]
+        assert ["training", "0.0%", "0.0%"] in shown
+        assert ["test", share, "0.0%"] in shown
+        assert ["test", "30", "2", "3", "2"] in shown
+        assert shown[-1][-1] == "2"
+        unknown = f"{share} of the source and 0.0% of the target tokens are unknown"
+        said = capsys.readouterr().out
+        says(said, f"test: {unknown}\n", "warning: test: 2 of 30 pairs are also in")
+        assert (f"warning: test: {unknown}" in said) == (word == "zz")
 
 
 NONE = {side: TokenCount(100, 5) for side in ("source", "target")}
@@ -138,15 +136,15 @@ def test_notes_stand_beside_the_scores_of_their_test_set(tmp_path: Path) -> None
     path = tmp_path / "counts.json"
     lines = [score_files.decoded(1, "a")]
     runs = {("test", "seed1"): score_files.scored_bleu(tmp_path, "1", lines)}
-    text, data = score_files.report(tmp_path, BleuEvaluation, runs)
+    report = partial(score_files.report, tmp_path, BleuEvaluation, runs)
+    text, data = report()
     # What is unusual is not of this set.
     unknown = {"train": MANY, "valid": NONE, "test": NONE}
     write_json(path, DataCounts({}, unknown, TrainingOverlap(9, {"valid": LEAK})))
-    report = score_files.report(tmp_path, BleuEvaluation, runs, counts=path)
-    assert report == (text, data)
+    assert report(counts=path) == (text, data)
     unknown["test"] = MANY
     write_json(path, DataCounts({}, unknown, TrainingOverlap(9, {"test": LEAK})))
-    warned, noted = score_files.report(tmp_path, BleuEvaluation, runs, counts=path)
+    warned, noted = report(counts=path)
     of_words, of_pairs = noted["tests"]["test"]["notes"]
     says(of_words, "95.6% of the source and 0.0% of the target tokens are unknown")
     says(of_pairs, "30 of 30 pairs are also in the training text")
@@ -163,18 +161,22 @@ def test_counts_are_in_the_card_of_a_model_of_that_data(results: Path) -> None:
     model = results / "models/small/seed1/model.safetensors"
     path = Path(TaskFolder(str(results)).dataset_counts)
     assert "in the training text: not recorded here" in model_card(model)
-    stores = {}
-    for split in ("train", "valid"):
-        said = read_description(results / f"dataset/{split}.json")
-        stores[f"dataset/{split}.arrow"] = said.sha256
+    stores = {
+        f"dataset/{split}.arrow": read_description(
+            results / f"dataset/{split}.json"
+        ).sha256
+        for split in ("train", "valid")
+    }
     unknown = {"train": MANY, "valid": NONE, "test": NONE}
     overlap = TrainingOverlap(0, {"test": Overlap(3, 0, 0, 0)})
     write_json(path, DataCounts(stores, unknown, overlap))
     card = model_card(model)
     says(
-        card, "| train | 95.6% | 0.0% | | | | |\n", "| test | 5.0% | 5.0% | 3 | 0 | 0 "
+        card,
+        "| train | 95.6% | 0.0% | | | | |\n",
+        "| test | 5.0% | 5.0% | 3 | 0 | 0 ",
+        "Warning: train: 95.6% of the source and 0.0% of the target tokens are ",
     )
-    says(card, "Warning: train: 95.6% of the source and 0.0% of the target tokens are ")
     assert card.count("Warning") == 1
     stores["dataset/valid.arrow"] = "0" * 64
     write_json(path, DataCounts(stores, unknown, overlap))
@@ -191,8 +193,7 @@ def test_a_training_says_first_that_tokens_are_unknown(
     said = json.loads(description.read_text("utf-8"))
     said["target_unknown"] = said["target_tokens"] // 2
     description.write_text(json.dumps(said))
-    settings = tiny.settings(maximum_epochs=1)
-    train(tiny.job(folder, tmp_path / "model.safetensors", settings))
+    train(tiny.job(folder, tmp_path / "model", tiny.settings(maximum_epochs=1)))
     said = capsys.readouterr().err
     says(said.splitlines()[1], "warning: train: ", "% of the target tokens are unknown")
     assert said.count("warning: train") == 1

@@ -16,16 +16,16 @@ SIZES = {
 }
 
 
-@pytest.mark.parametrize("name", CORPUS_SHA256)
-def test_the_shipped_text_is_written_whole(tmp_path: Path, name: str) -> None:
-    splits = read_demo_corpus(name)
-    write_demo_corpus(tmp_path, name)
-    sizes = []
-    for split, pairs in splits.items():
-        files = (tmp_path / f"{split}.{language}" for language in ("en", "fr"))
-        assert list(read_line_pairs(*files)) == pairs
-        sizes.append(f"{split} {len(pairs)}")
-    assert ", ".join(sizes) == SIZES[name]
+def test_the_shipped_text_is_written_whole(tmp_path: Path) -> None:
+    assert SIZES.keys() == CORPUS_SHA256.keys()
+    for name, expected in SIZES.items():
+        write_demo_corpus(tmp_path, name)
+        sizes = []
+        for split, pairs in read_demo_corpus(name).items():
+            files = (tmp_path / f"{split}.{language}" for language in ("en", "fr"))
+            assert list(read_line_pairs(*files)) == pairs
+            sizes.append(f"{split} {len(pairs)}")
+        assert ", ".join(sizes) == expected
 
 
 def test_a_damaged_file_is_named(
@@ -33,8 +33,8 @@ def test_a_damaged_file_is_named(
 ) -> None:
     monkeypatch.setattr(demo, "DATA", tmp_path)
     file = tmp_path / "en_fr.txt.xz"
-    says(refusal(read_demo_corpus), str(file), "install convs2s again")
     whole = (DATA / file.name).read_bytes()
-    for content in (whole[:5000], lzma.compress(b"train\na\nb\n")):
-        file.write_bytes(content)
+    for content in (None, whole[:5000], lzma.compress(b"train\na\nb\n")):
+        if content is not None:
+            file.write_bytes(content)
         says(refusal(read_demo_corpus), str(file), "install convs2s again")

@@ -119,9 +119,8 @@ def of_convs2s() -> list[Block]:
 
 
 def test_every_block_is_run_or_it_is_said_why_not(root: Path) -> None:
-    planned = [
-        block for block in typed() if re.match("snakemake (?!--unlock)", block.text)
-    ]
+    plans = re.compile("snakemake (?!--unlock)")
+    planned = [block for block in typed() if plans.match(block.text)]
     run = [*planned, *of_convs2s()]
     others = [block for block in typed() if block not in run]
     tables = ELSEWHERE | NOT_RUN
@@ -136,12 +135,9 @@ def test_every_block_is_run_or_it_is_said_why_not(root: Path) -> None:
 def files(model: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with every file that the commands read, and the programs that they call."""
     folder = tmp_path_factory.mktemp("files")
-    for path in (
-        "model.safetensors",
-        "results/demo_en_fr/models/demo/seed1/model.safetensors",
-    ):
-        (folder / path).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(model, folder / path)
+    for place in (".", "results/demo_en_fr/models/demo/seed1"):
+        (folder / place).mkdir(parents=True, exist_ok=True)
+        shutil.copy(model, folder / place / "model.safetensors")
     contents = dict.fromkeys(TEXTS.split(), TEXT) | OTHERS
     for name, content in contents.items():
         write_lines(folder / name, content.splitlines())
@@ -160,15 +156,13 @@ def test_a_block_of_commands_runs(
     shutil.copytree(files, folder)
     (folder / "config").symlink_to(root / "config")
     (folder / "config.yaml").symlink_to(root / "config.yaml")
-    programs = [folder / "bin", os.environ["PATH"]]
-    packages = [folder / "packages", root / "src"]
     done = subprocess.run(
         ["bash", "-euo", "pipefail", "-c", block.text],
         cwd=folder,
         env={
             **os.environ,
-            "PATH": os.pathsep.join(map(str, programs)),
-            "PYTHONPATH": os.pathsep.join(map(str, packages)),
+            "PATH": f"{folder}/bin:{os.environ['PATH']}",
+            "PYTHONPATH": f"{folder}/packages:{root}/src",
             "HOME": str(tmp_path),
             # What extending.md puts into config.yaml.
             "CONVS2S_EXTENSIONS": os.pathsep.join(map(str, root.glob("examples/*.py"))),

@@ -52,11 +52,19 @@ ALONE = re.compile(
 def written(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Checkout:
     """A checkout with every file of settings that the pages show, and all text that is local."""
     checkout = check_out(root, tmp_path_factory.mktemp("written"))
+    # Commands name published ledgers.
     (checkout / "docs").symlink_to(root / "docs")
     for block in pages.blocks(root):
         # The YAML of demo_corpus.md is of the package's own files.
-        if block.kind == "yaml" and block.page != "demo_corpus.md":
-            write(checkout, block)
+        if block.kind != "yaml" or block.page == "demo_corpus.md":
+            continue
+        first = block.text.partition("\n")[0]
+        if first.startswith("# config/"):
+            checkout.write(first.removeprefix("# "), block.text)
+        else:
+            name = WRITTEN[block.page]
+            assert f"`{name}`" in (root / "docs" / block.page).read_text("utf-8")
+            append(checkout, name, block.text)
     shutil.copytree(root / "examples", checkout / "examples")
     for example, appended_to in EXAMPLES.items():
         append(checkout, appended_to, (root / "examples" / example).read_text("utf-8"))
@@ -65,17 +73,6 @@ def written(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Checkout:
         for path in (file.location for file in files if not file.is_url):
             checkout.write(path, "A line.\n")
     return checkout
-
-
-def write(checkout: Checkout, block: pages.Block) -> None:
-    """Write a block into the file that its first line names, or add it to that of its page."""
-    first = block.text.partition("\n")[0]
-    if first.startswith("# config/"):
-        checkout.write(first.removeprefix("# "), block.text)
-        return
-    name = WRITTEN[block.page]
-    assert f"`{name}`" in (checkout / "docs" / block.page).read_text("utf-8")
-    append(checkout, name, block.text)
 
 
 def append(checkout: Checkout, name: str, text: str) -> None:
@@ -88,14 +85,13 @@ def append(checkout: Checkout, name: str, text: str) -> None:
 
 @pytest.fixture(scope="module")
 def commands(root: Path) -> set[str]:
-    found = {filled(command) for command in pages.snakemake_commands(root)}
-    return {one for one in found if not ALONE.search(one)}
-
-
-def filled(command: str) -> str:
-    for name, example in NAMES:
-        command = command.replace(name, example)
-    return command
+    found = set()
+    for command in pages.snakemake_commands(root):
+        for name, example in NAMES:
+            command = command.replace(name, example)
+        if not ALONE.search(command):
+            found.add(command)
+    return found
 
 
 def test_every_target_plans(commands: set[str], written: Checkout) -> None:

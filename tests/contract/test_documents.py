@@ -13,7 +13,7 @@ from convs2s.api.translator import Translator
 from convs2s.cli.main import main
 from convs2s.documents.passages import parts_warning
 from convs2s.documents.read import Document, read_document
-from tests.support.refusals import rows
+from tests.support.refusals import rows, says
 
 HTML = """<!DOCTYPE html>
 <html><head><meta charset="utf-8"><title>A page</title>
@@ -146,36 +146,31 @@ def in_capitals(document: Document) -> bytes:
     return document.translated([text.upper() for text in document.texts])
 
 
-def unchanged(document: Document) -> bytes:
-    return document.translated(document.texts)
+WHOLE = {".html": HTML, ".md": MARKDOWN, ".srt": SRT, ".vtt": VTT, ".txt": TEXT}
+# Markup without an end, alone or wrong; numbers of no character; nothing.
+ODD = r"""
+.htm => <p>One <b>two</p> three <a href='x>y <!-- z
+.htm => One</b> & <3 two<br/><b></b> <b> </b>three
+.md => One **two *three* [four](x\n\n- \n\n`five\n\n#\n
+.md => [![badge](a.svg)](b) text \\* \\_ &copy; [^1]\n\n[^1]: A note\n
+.srt => No times\nat all\n
+.txt => a\r\rb\x0bc\u2028d\x85
+.html => One &#1; &#x1F; &#65534; &#1114112; two.\n
+.md => One &#1; &#x1F; &#65534; &#1114112; two.\n
+.html =>
+.md =>
+.srt =>
+.vtt =>
+.txt =>
+.po =>
+"""
 
 
-@pytest.mark.parametrize(
-    ("suffix", "content"),
-    [
-        (".html", HTML),
-        (".md", MARKDOWN),
-        (".srt", SRT),
-        (".vtt", VTT),
-        (".txt", TEXT),
-        # Markup without an end, alone or wrong.
-        (".htm", "<p>One <b>two</p> three <a href='x>y <!-- z"),
-        (".htm", "One</b> & <3 two<br/><b></b> <b> </b>three"),
-        (".md", "One **two *three* [four](x\n\n- \n\n`five\n\n#\n"),
-        (".md", "[![badge](a.svg)](b) text \\* \\_ &copy; [^1]\n\n[^1]: A note\n"),
-        (".srt", "No times\nat all\n"),
-        (".txt", "a\r\rb\x0bc\u2028d\x85"),
-        # Numbers of no character.
-        (".html", "One &#1; &#x1F; &#65534; &#1114112; two.\n"),
-        (".md", "One &#1; &#x1F; &#65534; &#1114112; two.\n"),
-        *((suffix, "") for suffix in (".html", ".md", ".srt", ".vtt", ".txt", ".po")),
-    ],
-)
-def test_text_that_stays_leaves_every_byte(
-    tmp_path: Path, suffix: str, content: str
-) -> None:
-    for change in (content, f"\ufeff{content}", content.replace("\n", "\r\n")):
-        assert unchanged(document_of(change, suffix, tmp_path)) == change.encode()
+def test_text_that_stays_leaves_every_byte(tmp_path: Path) -> None:
+    for suffix, content in (*WHOLE.items(), *rows(ODD)):
+        for change in (content, f"\ufeff{content}", content.replace("\n", "\r\n")):
+            document = document_of(change, suffix, tmp_path)
+            assert document.translated(document.texts) == change.encode()
 
 
 def test_html_keeps_its_encoding(tmp_path: Path) -> None:
@@ -183,7 +178,7 @@ def test_html_keeps_its_encoding(tmp_path: Path) -> None:
     content = page.encode("cp1252")
     document = document_of(content, ".html", tmp_path)
     assert document.texts == ["Un caf\xe9 \u20ac \xe9"]
-    assert unchanged(document) == content
+    assert document.translated(document.texts) == content
     done = document.translated(["\u0219i \xe9 <b>"])
     assert done.endswith(b"<p>&#537;i &eacute; &lt;b>")
 
@@ -202,25 +197,20 @@ def test_texts_are_whole_sentences_and_nothing_else(tmp_path: Path) -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("suffix", "content", "kept"),
-    [
-        (
-            ".html",
-            HTML,
-            r"<[^!>]*>|<!D.*>|<!--.*-->|<(?:sc|st|p).*</(?:sc|st)\w+>|f\(x\)",
-        ),
-        (".vtt", VTT, r"<[^>]*>|(?s:\A.*?cue\n)|.*-->.*"),
-        (".srt", SRT, r"<[^>]*>|\{.*\}|.*-->.*"),
-    ],
-)
-def test_text_is_translated_and_markup_is_not(
-    tmp_path: Path, suffix: str, content: str, kept: str
-) -> None:
-    done = in_capitals(document_of(content, suffix, tmp_path)).decode()
-    assert done != content
-    assert unescape(done).upper() == unescape(content).upper()
-    assert re.findall(kept, done) == re.findall(kept, content)
+MARKUP = {
+    ".html": r"<[^!>]*>|<!D.*>|<!--.*-->|<(?:sc|st|p).*</(?:sc|st)\w+>|f\(x\)",
+    ".vtt": r"<[^>]*>|(?s:\A.*?cue\n)|.*-->.*",
+    ".srt": r"<[^>]*>|\{.*\}|.*-->.*",
+}
+
+
+def test_text_is_translated_and_markup_is_not(tmp_path: Path) -> None:
+    for suffix, kept in MARKUP.items():
+        content = WHOLE[suffix]
+        done = in_capitals(document_of(content, suffix, tmp_path)).decode()
+        assert done != content
+        assert unescape(done).upper() == unescape(content).upper()
+        assert re.findall(kept, done) == re.findall(kept, content)
 
 
 def test_code_and_links_of_markdown_stay(tmp_path: Path) -> None:
@@ -265,12 +255,10 @@ one\ntwo\nthree => rien => rien
 """
 
 
-@pytest.mark.parametrize(("content", "translations", "expected"), rows(TAGS))
-def test_where_the_tags_of_a_sentence_go(
-    tmp_path: Path, content: str, translations: str, expected: str
-) -> None:
-    document = document_of(content, ".html", tmp_path)
-    assert document.translated(translations.split("|")).decode() == expected
+def test_where_the_tags_of_a_sentence_go(tmp_path: Path) -> None:
+    for content, translations, expected in rows(TAGS):
+        document = document_of(content, ".html", tmp_path)
+        assert document.translated(translations.split("|")).decode() == expected
 
 
 IN_PARTS = """
@@ -282,15 +270,13 @@ IN_PARTS = """
 """
 
 
-@pytest.mark.parametrize(("content", "translations", "warning"), rows(IN_PARTS))
-def test_what_is_translated_in_parts_is_counted(
-    tmp_path: Path, content: str, translations: str, warning: str
-) -> None:
-    document = document_of(content, ".html", tmp_path)
-    document.translated(translations.split("|"))
-    said = parts_warning(document.passages) or ""
-    assert said.startswith(warning)
-    assert bool(said) == bool(warning)
+def test_what_is_translated_in_parts_is_counted(tmp_path: Path) -> None:
+    for content, translations, warning in rows(IN_PARTS):
+        document = document_of(content, ".html", tmp_path)
+        document.translated(translations.split("|"))
+        said = parts_warning(document.passages) or ""
+        assert said.startswith(warning)
+        assert bool(said) == bool(warning), content
 
 
 def test_no_line_of_markdown_becomes_a_list(tmp_path: Path) -> None:
@@ -341,7 +327,7 @@ def test_only_the_texts_of_a_word_document_change(tmp_path: Path) -> None:
         for name, content in PARTS.items():
             archive.writestr(name, content)
     document = read_document(path)
-    assert parts_of(unchanged(document)) == PARTS
+    assert parts_of(document.translated(document.texts)) == PARTS
     done = parts_of(in_capitals(document))
     changed = [name for name in PARTS if done[name] != PARTS[name]]
     assert changed == ["word/document.xml", "word/footnotes.xml"]
@@ -363,10 +349,8 @@ def test_a_page_is_translated_as_typed(
     main(typed.split())
     said = capsys.readouterr()
     assert said.out == ""
-    warning = "convs2s: warning: 1 paragraph or cell was translated in parts"
-    assert warning in said.err
+    says(said.err, "convs2s: warning: 1 paragraph or cell was translated in parts")
     document = read_document(page)
     assert "w5. W6 w7." in document.texts
-    translations = Translator.load(model, device="cpu").translate(document.texts)
-    found = [one.text for one in translations]
-    assert output.read_bytes() == document.translated(found)
+    found = Translator.load(model, device="cpu").translate(document.texts)
+    assert output.read_bytes() == document.translated([one.text for one in found])

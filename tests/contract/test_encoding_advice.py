@@ -2,8 +2,6 @@
 
 from pathlib import Path
 
-import pytest
-
 from convs2s.files.encodings import encoding_advice
 from convs2s.files.text import read_lines
 from tests.support.refusals import refusal, rows, says
@@ -24,21 +22,23 @@ a\t\u041f\u0440\u0438\u0432\u0435\u0442 => cp1251 => WINDOWS-1251 => \u041f\u044
 """
 
 
-@pytest.mark.parametrize(("text", "encoding", "named", "word"), rows(ENCODED))
-def test_a_word_is_shown_in_each_likely_encoding(
-    tmp_path: Path, text: str, encoding: str, named: str, word: str
-) -> None:
+def test_a_word_is_shown_in_each_likely_encoding(tmp_path: Path) -> None:
     path = tmp_path / "a.txt"
-    path.write_bytes(b"plain\n" + f"{text}\n".encode(encoding))
-    message = refusal(list, read_lines(path))
-    says(message, "a.txt:2: not UTF-8: byte 0x", word, "iconv -f ", "UTF-8 OLD > NEW")
-    places = [message.index(name) for name in named.split(" ... ")]
-    assert places == sorted(places)
+    for text, encoding, named, word in rows(ENCODED):
+        path.write_bytes(b"plain\n" + f"{text}\n".encode(encoding))
+        message = refusal(list, read_lines(path))
+        says(
+            message, "a.txt:2: not UTF-8: byte 0x", word, "iconv -f ", "UTF-8 OLD > NEW"
+        )
+        places = [message.index(name) for name in named.split(" ... ")]
+        assert places == sorted(places)
+    # The first word alone could be of many encodings: what comes later tells as well.
+    path.write_bytes("café\nBucureşti\n".encode("cp1250"))
+    says(refusal(list, read_lines(path)), "a.txt:1: not", "WINDOWS-1250 'Bucureşti'")
 
 
-@pytest.mark.parametrize(
-    ("sample", "words"),
-    [
+def test_bytes_that_are_no_text() -> None:
+    for sample, words in (
         (b"\xff\xfea\0", "mark is that of UTF-16: iconv -f UTF-16 -t"),
         (b"\xfe\xff\0a", "mark is that of UTF-16"),
         (b"\xff\xfe\0\0a\0\0\0", "mark is that of UTF-32"),
@@ -47,14 +47,5 @@ def test_a_word_is_shown_in_each_likely_encoding(
         (bytes(range(128, 256)), "iconv"),
         (b"a" * 100 + b"\xff", f"'{'a' * 20}\u00ff'"),
         (("\u4f60\u597d" * 100).encode("gb18030"), "GB18030 '\u4f60\u597d\u4f60"),
-    ],
-)
-def test_bytes_that_are_no_text(sample: bytes, words: str) -> None:
-    assert words in encoding_advice(sample)
-
-
-def test_what_comes_later_tells_as_well(tmp_path: Path) -> None:
-    """The first word alone could be of many encodings."""
-    path = tmp_path / "a.txt"
-    path.write_bytes("café\n".encode("cp1250") + "Bucureşti\n".encode("cp1250"))
-    says(refusal(list, read_lines(path)), "a.txt:1: not", "WINDOWS-1250 'Bucureşti'")
+    ):
+        says(encoding_advice(sample), words)

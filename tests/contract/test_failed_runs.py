@@ -40,18 +40,15 @@ convs2s: error: an earlier try\nepoch  2  perplexity 5\n =>
 """
 
 
-@pytest.mark.parametrize(
-    ("log", "reason"),
-    [
+def test_the_fault_that_a_log_ends_with() -> None:
+    for log, reason in (
         *rows(LOGS),
         ("convs2s: SIGTERM was received: run it again\n\n", STOPPED),
         ("error: interrupted: the same command makes it again\n", STOPPED),
         (f"error: {'x' * 500}\n", "failed: " + "x" * 157 + "..."),
         (f"{'x' * 9000}\nerror: a fault\n", "failed: a fault"),
-    ],
-)
-def test_the_fault_that_a_log_ends_with(log: str, reason: str) -> None:
-    assert (reason_in(write("train.log", log)) or "") == reason
+    ):
+        assert (reason_in(write("train.log", log)) or "") == reason, log
 
 
 def test_an_ensemble_fails_with_one_of_its_trainings(cell: Cell) -> None:

@@ -43,7 +43,7 @@ def test_comments_and_docstrings_do_not_change_a_fingerprint(tmp_path: Path) -> 
 def test_fingerprints_are_kept_until_a_byte_changes(
     tmp_path: Path, package: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    scripts, kept = tmp_path / "scripts", tmp_path / "kept" / "fingerprints.json"
+    scripts, kept = tmp_path / "scripts", tmp_path / "kept/fingerprints.json"
     scripts.mkdir()
     (scripts / "a.py").write_text("x = 1\n", "utf-8")
     first = code.fingerprints(scripts, kept)

@@ -36,8 +36,7 @@ def computed_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
 def test_no_job_takes_the_gpu_of_a_training(
     model: Path, computed_on: list[str]
 ) -> None:
-    n_best = Path("list")
-    n_best.write_text("0 ||| w1 w2 ||| A= -1 ||| -1\n")
+    Path("list").write_text("0 ||| w1 w2 ||| A= -1 ||| -1\n")
     search = DecodingSettings()
     with own_gpus(8, 1) as training:
         assert training == ["0"]
@@ -46,7 +45,7 @@ def test_no_job_takes_the_gpu_of_a_training(
         score_n_best(
             models=[model],
             source=Path("text"),
-            n_best=n_best,
+            n_best=Path("list"),
             output=Path("scored"),
             length_penalty=1.0,
             device="auto",

@@ -11,31 +11,27 @@ from convs2s.text.corpus_filter import tokenize_and_filter
 from convs2s.text.preparation import tokenize_file
 from tests.conftest import Terminal
 from tests.support.local_files import FilesBelow
-from tests.support.refusals import refusal, says
+from tests.support.refusals import refusal, rows, says
 
-BARS = "a &#124; &#124; &#124; b"
-
-# The bytes of a line; its words as training text, or why the filter drops its pair; its words in a
-# test set.
-HAZARDS = {
-    "NUL": (b"a\0b", "a b", "ab"),
-    "CR inside a line": (b"a\rb", "ab", "a b"),
-    "CRLF": (b"a b\r", "a b", "a b"),
-    "U+2028": ("a\u2028b".encode(), "a b", "a b"),
-    "U+0085": ("a\x85b".encode(), "a b", "a b"),
-    "byte order mark": (b"\xef\xbb\xbfa b", "a b", "a b"),
-    "later byte order mark": ("a \ufeff b".encode(), "a b", "a \ufeff b"),
-    "1 MB": (b"x" * 1_000_000, "long_word", "x" * 1_000_000),
-    "an empty side": (b"", "empty", ""),
-    "a blank side": (b" \t ", "empty", ""),
-    "|||": (b"a ||| b", BARS, BARS),
-}
+LONG = "x" * 1_000_000
+# A line; its words as training text, or why the filter drops its pair; its words in a test set.
+HAZARDS = [
+    *rows(r"""
+a\0b => a b => ab
+a\rb => ab => a b
+a b\r => a b => a b
+a\u2028b => a b => a b
+a\x85b => a b => a b
+\ufeffa b => a b => a b
+a \ufeff b => a b => a \ufeff b
+=> empty =>
+\x20\t\x20 => empty =>
+a ||| b => a &#124; &#124; &#124; b => a &#124; &#124; &#124; b
+"""),
+    [LONG, "long_word", LONG],
+]
 OTHERS = ["the house", "the car"]
 TARGETS = ["un", "deux", "trois"]
-
-each_hazard = pytest.mark.parametrize(
-    ("line", "train", "test"), HAZARDS.values(), ids=HAZARDS
-)
 
 
 def own_text(folder: Path) -> RawText:
@@ -48,58 +44,51 @@ def sides(folder: Path, stage: str) -> tuple[Path, Path]:
     return folder / f"{stage}.en.zst", folder / f"{stage}.fr.zst"
 
 
-@each_hazard
-def test_text_of_a_corpus(tmp_path: Path, line: bytes, train: str, test: str) -> None:
-    (tmp_path / "own.en").write_bytes(line + b"\nthe house\nthe car\n")
+def test_text_of_a_corpus(tmp_path: Path) -> None:
     raw, words, clean = (sides(tmp_path, stage) for stage in ("raw", "tok", "clean"))
-    extract_corpus(own_text(tmp_path), output=raw)
 
     def tokenized(name: str) -> list[tuple[str, str]]:
         for text, output, language in zip(raw, words, ("en", "fr"), strict=True):
             tokenize_file(raw=text, output=output, name=name, language=language)
         return list(read_line_pairs(*words, mark=NO_MARK))
 
-    pairs = list(zip([test, *OTHERS], TARGETS, strict=True))
-    assert tokenized("moses_test") == pairs
-    report = tokenize_and_filter(
-        tokenized("moses_train"),
-        sides=clean,
-        report=tmp_path / "report.json",
-        minimum=1,
-        maximum=175,
-        ratio=None,
-    )
-    dropped = [reason for reason, count in report["dropped"].items() if count]
-    kept = [] if dropped == [train] else [(train, "un")]
-    assert list(read_line_pairs(*clean)) == [*kept, *pairs[1:]]
+    for line, train, test in HAZARDS:
+        write_lines(tmp_path / "own.en", [line, *OTHERS])
+        extract_corpus(own_text(tmp_path), output=raw)
+        pairs = list(zip([test, *OTHERS], TARGETS, strict=True))
+        assert tokenized("moses_test") == pairs, line[:9]
+        report = tokenize_and_filter(
+            tokenized("moses_train"),
+            sides=clean,
+            report=tmp_path / "report.json",
+            minimum=1,
+            maximum=175,
+            ratio=None,
+        )
+        dropped = [reason for reason, count in report["dropped"].items() if count]
+        kept = [] if dropped == [train] else [(train, "un")]
+        assert list(read_line_pairs(*clean)) == [*kept, *pairs[1:]], line[:9]
 
 
-@each_hazard
-def test_translate(
-    model: Path, run: Terminal, line: bytes, train: str, test: str
-) -> None:
-    said = run("translate", model, "--json", text=line + b"\nthe house\n")
-    tokens = [json.loads(answer)["source_tokens"] for answer in said.split("\n")[:-1]]
-    assert tokens == [test.split(), ["the", "house"]]
+def test_translate(model: Path, run: Terminal) -> None:
+    for line, _, test in HAZARDS:
+        said = run("translate", model, "--json", text=f"{line}\nthe house\n".encode())
+        answers = map(json.loads, said.split("\n")[:-1])
+        tokens = [answer["source_tokens"] for answer in answers]
+        assert tokens == [test.split(), ["the", "house"]], line[:9]
 
 
-@pytest.mark.parametrize(
-    ("line", "said"),
-    [
+def test_what_is_refused(tmp_path: Path, model: Path, run: Terminal) -> None:
+    for line, said in (
         (b"no\xffgood", "not UTF-8: byte 0xff at column 3"),
         (b"x" * 10_000_000, "a line of more than 1048576 bytes"),
-    ],
-    ids=["invalid UTF-8", "10 MB"],
-)
-def test_what_is_refused(
-    tmp_path: Path, model: Path, run: Terminal, line: bytes, said: str
-) -> None:
-    text = b"the house\n" + line + b"\nthe car\n"
-    (tmp_path / "own.en").write_bytes(text)
-    output = sides(tmp_path, "raw")
-    message = refusal(extract_corpus, own_text(tmp_path), output=output)
-    says(message, "own.en:2: ", said)
-    assert {path.name for path in tmp_path.iterdir()} == {"own.en", "own.fr"}
-    with pytest.raises(SystemExit) as error:
-        run("translate", model, text=text)
-    says(str(error.value), "convs2s: error: standard input:2: ", said)
+    ):
+        text = b"the house\n" + line + b"\nthe car\n"
+        (tmp_path / "own.en").write_bytes(text)
+        output = sides(tmp_path, "raw")
+        message = refusal(extract_corpus, own_text(tmp_path), output=output)
+        says(message, "own.en:2: ", said)
+        assert {path.name for path in tmp_path.iterdir()} == {"own.en", "own.fr"}
+        with pytest.raises(SystemExit) as error:
+            run("translate", model, text=text)
+        says(str(error.value), "convs2s: error: standard input:2: ", said)

@@ -5,13 +5,13 @@ import os
 import re
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
-from convs2s.files.checksums import sha256
 from convs2s.model_file import load_model, save_model
 from convs2s.publish.hub import HUB_FILES, MODEL_NAME, export_hub
 from tests.conftest import Terminal
@@ -34,21 +34,25 @@ def front_matter(folder: Path) -> dict[str, Any]:
     return next(yaml.safe_load_all(card))
 
 
+def contents(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
 def test_the_folder_has_what_the_model_file_says(model: Path, tmp_path: Path) -> None:
     network, description = load_model(model)
     codes = "#version: 0.2\nw 1</w>\n"
+    coded, folder = tmp_path / "coded.safetensors", tmp_path / "folder"
     with_codes = description.model_copy(update={"bpe_codes": codes})
-    coded = tmp_path / "coded.safetensors"
     save_model(coded, network.state_dict(), with_codes)
-    folder = tmp_path / "folder"
     export_hub(coded, folder, "mit")
-    assert {path.name for path in folder.iterdir()} == set(HUB_FILES)
-    assert sha256(folder / MODEL_NAME) == sha256(coded)
-    assert (folder / "bpe_codes.txt").read_text("utf-8") == codes
+    written = contents(folder)
+    assert written.keys() == set(HUB_FILES)
+    assert written[MODEL_NAME] == coded.read_bytes()
+    assert written["bpe_codes.txt"].decode() == codes
     for side in ("source", "target"):
-        written = (folder / f"vocabulary.{side}.txt").read_text("utf-8")
-        assert written.splitlines() == getattr(description, f"{side}_types")
-    config = json.loads((folder / "config.json").read_text("utf-8"))
+        types = written[f"vocabulary.{side}.txt"].decode().splitlines()
+        assert types == getattr(description, f"{side}_types")
+    config = json.loads(written["config.json"])
     assert config["languages"] == {"source": "en", "target": "fr"}
     assert config["architecture"] == description.architecture.model_dump(mode="json")
     # A model without scores claims none.
@@ -113,15 +117,12 @@ def test_commands_as_typed(folder: Path, tmp_path: Path) -> None:
             program, cwd=tmp_path, env=environment, text=True
         )
 
-    try:
+    with closing(hub):
         address = typed("push", "folder", REPOSITORY)
         assert address == f"{hub.address}/{REPOSITORY}/commit/{COMMIT}\n"
-        written = {path.name: path.read_bytes() for path in folder.iterdir()}
+        written = contents(folder)
         assert hub.files == written | others
         assert hub.commits == ["A model of convs2s"]
         assert typed("pull", REPOSITORY) == "model/model.safetensors\n"
-    finally:
-        hub.close()
-    copies = (tmp_path / "model").iterdir()
-    assert {path.name: path.read_bytes() for path in copies} == written
+    assert contents(tmp_path / "model") == written
     assert sorted(hub.asked) == sorted(written)
