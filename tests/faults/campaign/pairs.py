@@ -5,7 +5,6 @@ work with nothing removed before. Moments and pairs are drawn, the same each tim
 """
 
 import json
-import os
 import random
 import re
 import shutil
@@ -15,34 +14,26 @@ import zipfile
 from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import chdir
-from dataclasses import dataclass
 from hashlib import sha256
 from itertools import combinations, cycle, islice
 from multiprocessing import get_context
 from pathlib import Path
+from typing import NamedTuple
 
 from convs2s.files import checksums
 from convs2s.files.tensors import load_tensors
 from convs2s.files.text import write_lines
-from convs2s.layout import TaskFolder
 from convs2s.paper.cells import cells
-from tests.faults.campaign import traced
-from tests.faults.campaign.commands import (
-    REFUSAL,
-    REFUSED,
-    TABLE,
-    WORKFLOW,
-    perform,
-    scored_cells,
-)
+from tests.faults.campaign import commands, traced
+from tests.faults.campaign.commands import REFUSAL, REFUSED, TABLE, WORKFLOW
 from tests.faults.campaign.samples import ROOT
+from tests.faults.campaign.samples import prepare_by_hand as prepare_by_hand
 from tests.faults.downloads import BODY, OTHER
 from tests.faults.loopback import LoopbackServer, Served
 from tests.support import own_pair, tiny
 from tests.support.cells import bleu, write
 from tests.support.checkout import Checkout, check_out
 from tests.support.golden import DATA
-from tests.support.tiny_results import write_results
 
 NAMES = (
     "download",
@@ -96,10 +87,9 @@ Files = dict[str, str]
 def files_of(folder: Path) -> Files:
     """Return the files of a place; a link to a folder is none."""
     found = {}
-    for current, _, names in os.walk(folder):
-        for path in (Path(current, name) for name in names):
-            if not path.is_symlink():
-                found[str(path.relative_to(folder))] = checksums.sha256(path)
+    for path in folder.rglob("*"):
+        if path.is_file() and not path.is_symlink():
+            found[str(path.relative_to(folder))] = checksums.sha256(path)
     return found
 
 
@@ -123,8 +113,7 @@ def check_format(path: Path) -> None:
         assert path.stat().st_size > 0, "it is empty"
 
 
-@dataclass(frozen=True)
-class Ended:
+class Ended(NamedTuple):
     """How a process ended: its exit code (None: it was killed, as it did not) and its streams."""
 
     code: int | None
@@ -147,8 +136,7 @@ class Ended:
         return f"{name} again: {self.code}: {self.err[-1500:]}"
 
 
-@dataclass(frozen=True)
-class Alone:
+class Alone(NamedTuple):
     """What a command makes when nothing disturbs it.
 
     Attributes:
@@ -162,18 +150,8 @@ class Alone:
     out: str | None
 
 
-def prepare_by_hand(folder: Path) -> str:
-    """Write what the commands read, without the workflow; return the folder of the task."""
-    shutil.copytree(ROOT / "config", folder / "config")
-    shutil.copy(ROOT / "config.yaml", folder)
-    # Manifests hold paths as the workflow names them.
-    with chdir(folder), tiny.whole_states():
-        write_results(TaskFolder("results/tiny"))
-    return "results/tiny"
-
-
 def _prepare_by_workflow(folder: Path) -> str:
-    """Likewise of a checkout in which the workflow has run."""
+    """Do so in a checkout, by running the workflow."""
     checkout = Checkout(check_out(ROOT, folder.parent).folder.rename(folder))
     own_pair.write_text(checkout)
     own_pair.write_tasks(ROOT, checkout)
@@ -202,7 +180,7 @@ class Stage:
         for path, body in served.items():
             self.server.serve(f"/{path}", Served(body, pause=pause))
         self._context = get_context("forkserver")
-        self._context.set_forkserver_preload(["tests.faults.campaign.commands"])
+        self._context.set_forkserver_preload([commands.__name__, *commands.LATE])
         self.initial = files_of(self.before)
         self.alone: dict[str, Alone] = {}
 
@@ -225,7 +203,7 @@ class Stage:
         pairs = (f"one {number}\tun {number}" for number in range(200))
         write_lines(folder / "pairs.tsv", pairs)
         with chdir(folder):
-            settings, _ = scored_cells()
+            settings, _ = commands.scored_cells()
             for number, cell in enumerate(cells(settings, TABLE)[:6]):
                 if cell.address.column == "bleu":
                     write(cell.paths[0], bleu(20.0 + number, 19.0))
@@ -240,18 +218,22 @@ class Stage:
         return Path(shutil.copytree(self.before, trial / "place", symlinks=True))
 
     def start(
-        self, name: str, trial: Path, log: Path | None = None, *injected: str
+        self,
+        name: str,
+        trial: Path,
+        log: Path | None = None,
+        injected: str | None = None,
     ) -> Callable[[], Ended]:
         """Start a command; return what waits for its end. With a log, strace traces it."""
         said = trial / f"said {time.monotonic_ns()}"
         here, there = self._context.Pipe()
         process = self._context.Process(
-            target=perform, args=(there, name, trial / "place", said)
+            target=commands.perform, args=(there, name, trial / "place", said)
         )
         process.start()
         here.recv()
         assert process.pid is not None
-        tracer = traced.attach(process.pid, log, *injected) if log else None
+        tracer = traced.attach(process.pid, log, injected) if log else None
         here.send(None)
 
         def end() -> Ended:
@@ -306,31 +288,27 @@ class Stage:
         return f"not there: {sorted(absent)}" if absent else None
 
 
-class Pairs(Stage):
-    """Runs pairs of commands."""
-
-    def fault(self, names: tuple[str, str], trial: Path) -> str | None:
-        """Run a trial; return what was wrong, if anything was."""
-        draw = random.Random(f"{names} {trial.name}")
-        both = draw.sample(names, 2)
-        offset = draw.choice((0.0, draw.uniform(0.0, MOST_OFFSET)))
-        self.copy(trial)
-        first = self.start(both[0], trial)
-        time.sleep(offset)
-        second = self.start(both[1], trial)
-        for name, ended in zip(both, (first(), second()), strict=True):
-            fault = ended.fault() or self.wrong(both, trial, self.initial, TEMPORARY)
-            if not fault and ended.code == 0:
-                fault = self.absent(name, trial)
-            if fault:
-                return f"{both} {offset:.2f} s apart: {name}: {fault}"
-        for name in names:
-            fault = self.start(name, trial)().fault_alone(name)
-            fault = fault or self.absent(name, trial)
-            if fault:
-                return f"{both}, each again: {name}: {fault}"
-        fault = self.wrong(both, trial, self.initial, STAYS)
-        return f"{both}, each again: {fault}" if fault else None
+def fault_of(stage: Stage, names: tuple[str, str], trial: Path) -> str | None:
+    """Run a trial of a pair; return what was wrong, if anything was."""
+    draw = random.Random(f"{names} {trial.name}")
+    both = draw.sample(names, 2)
+    offset = draw.choice((0.0, draw.uniform(0.0, MOST_OFFSET)))
+    stage.copy(trial)
+    first = stage.start(both[0], trial)
+    time.sleep(offset)
+    second = stage.start(both[1], trial)
+    for name, ended in zip(both, (first(), second()), strict=True):
+        fault = ended.fault() or stage.wrong(both, trial, stage.initial, TEMPORARY)
+        if not fault and ended.code == 0:
+            fault = stage.absent(name, trial)
+        if fault:
+            return f"{both} {offset:.2f} s apart: {name}: {fault}"
+    for name in names:
+        fault = stage.start(name, trial)().fault_alone(name)
+        if fault := fault or stage.absent(name, trial):
+            return f"{both}, each again: {name}: {fault}"
+    fault = stage.wrong(both, trial, stage.initial, STAYS)
+    return f"{both}, each again: {fault}" if fault else None
 
 
 def pairs(names: Sequence[str], trials: int) -> list[tuple[str, str]]:
@@ -352,12 +330,12 @@ def pairs(names: Sequence[str], trials: int) -> list[tuple[str, str]]:
 def run(trials: int, names: Sequence[str] = NAMES) -> Counter[str]:
     """Run trials; print each fault, and count them."""
     counts = Counter(trials=trials)
-    stage = Pairs(names, pause=0.03)
+    stage = Stage(names, pause=0.03)
     for name in names:
         stage.run_alone(name)
     for number, pair in enumerate(pairs(names, trials)):
         trial = stage.folder / f"trial{number}"
-        if fault := stage.fault(pair, trial):
+        if fault := fault_of(stage, pair, trial):
             counts["faults"] += 1
             print(f"  {fault} (kept: {trial})", flush=True)
         else:
