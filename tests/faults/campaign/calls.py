@@ -138,8 +138,8 @@ class Calls(Stage):
                 added[path] = sha256(output)
         return added
 
-    def fault(self, name: str, one: Disturbance, trial: Path) -> tuple[str, str | None]:
-        """Run a trial; return how the command ended, and what was wrong, if anything was."""
+    def attempt(self, name: str, one: Disturbance, trial: Path) -> str:
+        """Run a trial; return how the command ended, and raise where something is wrong."""
         place = self.copy(trial)
         before = self.initial | self.add_older(name, place)
         injected = one.call and f"{one.call.name}:{one.deed}:when={one.call.number}"
@@ -147,54 +147,52 @@ class Calls(Stage):
         calls = list(traced.calls(trial / "log", place))
         # The numbers of calls vary a little.
         if any(call.is_injected and not is_disturbed(call, trial) for call in calls):
-            return "elsewhere", None
+            return "elsewhere"
         verdict = "done" if ended.code == 0 else "refused"
         if one.kept is not None:
             verdict = "cut"
             lose_unsynced(calls, place, one.kept)
         elif ended.code == -9:
             verdict = "killed"
-        elif fault := self.wrong_end(name, ended, trial):
-            return verdict, fault
-        fault = self.wrong([name], trial, before, TEMPORARY)
-        fault = fault or self.lost(name, before, place)
-        if fault or verdict == "done":
-            return verdict, fault
-        again = self.start(name, trial)()
-        # What does not write again leaves the rest of a kill to the next command that does.
-        is_done = again.code != 0 or name == "published"
-        stays = TEMPORARY if is_done else STAYS
-        fault = again.fault_alone(name) or self.unlike(name, trial, stays)
-        return verdict, None if fault is None else f"again: {fault}"
+        else:
+            self.check_end(ended, trial)
+        self.check([name], trial, before, TEMPORARY)
+        self.check_kept(name, before, place)
+        if verdict != "done":
+            again = self.start(name, trial)()
+            again.check_done()
+            # What does not write again leaves the rest of a kill to the next command that does.
+            is_done = again.code != 0 or name == "published"
+            self.check_same(name, trial, TEMPORARY if is_done else STAYS)
+        return verdict
 
-    def wrong_end(self, name: str, ended: Ended, trial: Path) -> str | None:
-        """Say what is wrong with how a command ended, by itself or with an error of a call."""
-        if fault := ended.fault():
-            return fault
+    def check_end(self, ended: Ended, trial: Path) -> None:
+        """Raise where a command ended wrongly, by itself or with an error of a call."""
+        ended.check()
         if ended.code == 0:
-            if self.alone[name].out not in (None, ended.out):
-                return f"prints otherwise: {ended.out[:500]}"
-            return self.unlike(name, trial, REMAINS)
-        line = next(text for text in ended.err.splitlines() if "error: " in text)
-        if re.search(r"error: (the output |\S+[:,] )", line):
-            return None
-        return f"names neither a file nor the standard output: {line}"
+            prints = self.alone[ended.name].out
+            assert prints in (None, ended.out), f"prints otherwise: {ended.out[:500]}"
+            self.check_same(ended.name, trial, REMAINS)
+        else:
+            line = next(line for line in ended.err.splitlines() if "error: " in line)
+            named = re.search(r"error: (the output |\S+[:,] )", line)
+            assert named, f"names neither a file nor the standard output: {line}"
 
-    def lost(self, name: str, before: Files, place: Path) -> str | None:
-        """Say what was there before, or is only in part."""
+    def check_kept(self, name: str, before: Files, place: Path) -> None:
+        """Raise where something was there before, or is only in part."""
         whole = self.alone[name].files
-        found = {path for path in whole if (place / path).exists()}
-        if lost := (whole.keys() & before.keys()) - found:
-            return f"lost: {sorted(lost)}"
+        absent = {path for path in whole if not (place / path).exists()}
+        lost = absent & before.keys()
+        assert not lost, f"lost: {sorted(lost)}"
         for folder in FOLDERS:
             expected = {path for path in whole if path.startswith(folder)}
-            if expected & found and expected - found:
-                return f"in part: {folder}: {sorted(expected - found)} are not there"
-        return None
+            missing = expected & absent
+            assert missing in (set(), expected), f"in part: {folder}: without {missing}"
 
-    def unlike(self, name: str, trial: Path, stays: re.Pattern[str]) -> str | None:
-        """Say in what a place differs from the one of a run that nothing disturbed."""
-        return self.absent(name, trial) or self.wrong([name], trial, {}, stays)
+    def check_same(self, name: str, trial: Path, stays: re.Pattern[str]) -> None:
+        """Raise where a place is not as after a run that nothing disturbed."""
+        self.check_present(name, trial)
+        self.check([name], trial, {}, stays)
 
 
 def lose_unsynced(calls: Iterable[Call], place: Path, kept: float) -> None:
@@ -230,12 +228,12 @@ def run(trials: int, names: Sequence[str] = NAMES) -> Counter[str]:
         drawn = stage.disturbances(name, -(-trials // len(names)))
         for number, one in enumerate(drawn):
             trial = stage.folder / f"{name.replace(' ', '-')}-{number}"
-            verdict, fault = stage.fault(name, one, trial)
-            verdicts["faults" if fault else verdict] += 1
-            if fault:
-                print(f"  {name}: {one}: {fault} (kept: {trial})")
-            else:
+            try:
+                verdicts[stage.attempt(name, one, trial)] += 1
                 shutil.rmtree(trial)
+            except AssertionError as fault:
+                verdicts["faults"] += 1
+                print(f"  {name}: {one}: {fault} (kept: {trial})")
         print(f"{name:24} {dict(sorted(verdicts.items()))}", flush=True)
         counts += verdicts
     stage.close()

@@ -114,26 +114,26 @@ def check_format(path: Path) -> None:
 
 
 class Ended(NamedTuple):
-    """How a process ended: its exit code (None: it was killed, as it did not) and its streams."""
+    """How a command ended: its exit code (None: it was killed, as it did not) and its streams."""
 
+    name: str
     code: int | None
     out: str
     err: str
 
-    def fault(self) -> str | None:
-        """Say what is wrong with how a command ended that may be refused."""
-        if self.code is None or "Traceback" in self.err + self.out:
-            return f"exit code {self.code}, a traceback or no end: {self.err[-1500:]}"
+    def check(self) -> None:
+        """Raise where it has neither done its work nor refused it in a line."""
+        end = f"{self.name}: exit code {self.code}: {self.err[-1500:]}"
+        assert self.code is not None, f"no end: {end}"
+        assert "Traceback" not in self.err + self.out, f"a traceback: {end}"
         clear = [line for line in self.err.splitlines() if re.match(CLEAR, line)]
-        if self.code not in (0, 75) and (self.code != 1 or len(clear) != 1):
-            return f"exit code {self.code}, not one clear line: {self.err[-1500:]}"
-        return None
+        is_refused = self.code == 1 and len(clear) == 1
+        assert self.code in (0, 75) or is_refused, f"not one clear line: {end}"
 
-    def fault_alone(self, name: str) -> str | None:
-        """Say what is wrong where the command must do its work, or find it done."""
-        if self.code == 0 or (name in REFUSED and REFUSAL in self.err):
-            return None
-        return f"{name} again: {self.code}: {self.err[-1500:]}"
+    def check_done(self) -> None:
+        """Raise where it has not done its work, nor found it done."""
+        found_done = self.name in REFUSED and REFUSAL in self.err
+        assert self.code == 0 or found_done, f"again: {self}"
 
 
 class Alone(NamedTuple):
@@ -244,7 +244,8 @@ class Stage:
             if tracer is not None:
                 tracer.communicate()
             streams = (Path(f"{said}.{end}") for end in ("out", "err"))
-            return Ended(code, *(one.read_text("utf-8", "replace") for one in streams))
+            texts = (one.read_text("utf-8", "replace") for one in streams)
+            return Ended(name, code, *texts)
 
         return end
 
@@ -262,53 +263,44 @@ class Stage:
         varying = {path for path in files if files[path] != others.get(path)}
         self.alone[name] = Alone(files, varying, out if out == other else None)
 
-    def wrong(
+    def check(
         self, names: Sequence[str], trial: Path, before: Files, stays: re.Pattern[str]
-    ) -> str | None:
-        """Say what is neither as before, nor what one of the commands makes, nor what may stay."""
+    ) -> None:
+        """Raise at what is neither as before, nor what a command makes, nor what may stay."""
         alone = [self.alone[name] for name in names]
         for path, digest in files_of(trial / "place").items():
             made = {one.files.get(path) for one in alone}
             if digest in (before.get(path), *made) or stays.search(path):
                 continue
-            if made == {None}:
-                return f"left behind: {path}"
-            if not any(path in one.varying for one in alone):
-                return f"wrong bytes: {path}"
+            assert made != {None}, f"left behind: {path}"
+            assert any(path in one.varying for one in alone), f"wrong bytes: {path}"
             try:
                 check_format(trial / "place" / path)
             except Exception as error:
-                return f"not whole: {path}: {type(error).__name__}: {error}"
-        return None
+                raise AssertionError(f"not whole: {path}: {error!r}") from error
 
-    def absent(self, name: str, trial: Path) -> str | None:
-        """Say what a command leaves, and what is not there."""
+    def check_present(self, name: str, trial: Path) -> None:
+        """Raise where something is not there that a command leaves."""
         left = {path for path in self.alone[name].files if not TEMPORARY.search(path)}
         absent = left - files_of(trial / "place").keys()
-        return f"not there: {sorted(absent)}" if absent else None
+        assert not absent, f"{name}: not there: {sorted(absent)}"
 
 
-def fault_of(stage: Stage, names: tuple[str, str], trial: Path) -> str | None:
-    """Run a trial of a pair; return what was wrong, if anything was."""
-    draw = random.Random(f"{names} {trial.name}")
-    both = draw.sample(names, 2)
-    offset = draw.choice((0.0, draw.uniform(0.0, MOST_OFFSET)))
+def try_pair(stage: Stage, both: list[str], offset: float, trial: Path) -> None:
+    """Run a trial of a pair, and raise where something is wrong."""
     stage.copy(trial)
     first = stage.start(both[0], trial)
     time.sleep(offset)
     second = stage.start(both[1], trial)
     for name, ended in zip(both, (first(), second()), strict=True):
-        fault = ended.fault() or stage.wrong(both, trial, stage.initial, TEMPORARY)
-        if not fault and ended.code == 0:
-            fault = stage.absent(name, trial)
-        if fault:
-            return f"{both} {offset:.2f} s apart: {name}: {fault}"
-    for name in names:
-        fault = stage.start(name, trial)().fault_alone(name)
-        if fault := fault or stage.absent(name, trial):
-            return f"{both}, each again: {name}: {fault}"
-    fault = stage.wrong(both, trial, stage.initial, STAYS)
-    return f"{both}, each again: {fault}" if fault else None
+        ended.check()
+        if ended.code == 0:
+            stage.check_present(name, trial)
+    stage.check(both, trial, stage.initial, TEMPORARY)
+    for name in both:
+        stage.start(name, trial)().check_done()
+        stage.check_present(name, trial)
+    stage.check(both, trial, stage.initial, STAYS)
 
 
 def pairs(names: Sequence[str], trials: int) -> list[tuple[str, str]]:
@@ -335,11 +327,15 @@ def run(trials: int, names: Sequence[str] = NAMES) -> Counter[str]:
         stage.run_alone(name)
     for number, pair in enumerate(pairs(names, trials)):
         trial = stage.folder / f"trial{number}"
-        if fault := fault_of(stage, pair, trial):
-            counts["faults"] += 1
-            print(f"  {fault} (kept: {trial})", flush=True)
-        else:
+        draw = random.Random(f"{pair} {trial.name}")
+        both = draw.sample(pair, 2)
+        offset = draw.choice((0.0, draw.uniform(0.0, MOST_OFFSET)))
+        try:
+            try_pair(stage, both, offset, trial)
             shutil.rmtree(trial)
+        except AssertionError as fault:
+            counts["faults"] += 1
+            print(f"  {both} {offset:.2f} s apart: {fault} (kept: {trial})", flush=True)
     stage.close()
     print(f"pairs: {dict(counts)}")
     return counts
