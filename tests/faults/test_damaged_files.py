@@ -35,6 +35,7 @@ from convs2s.text.links import read_links
 from convs2s.training.history import perplexity, read_history
 from convs2s.training.state_folder import StateFolder
 from tests.support import tiny
+from tests.support.archives import make_archive
 from tests.support.archives import read as read_member
 from tests.support.refusals import refusal, rows, says
 
@@ -222,11 +223,8 @@ def test_lines_are_those_between_line_feeds(tmp_path: Path) -> None:
 
 
 def test_an_absent_member_among_many_is_named_soon(tmp_path: Path) -> None:
-    path = tmp_path / "many.zip"
-    with zipfile.ZipFile(path, "w") as archive:
-        for number in range(20_000):
-            archive.writestr(f"folder/member-{number}-of-many.txt", b"")
-        archive.writestr("elsewhere/news.en", b"")
+    many = {f"folder/member-{number}-of-many.txt": b"" for number in range(20_000)}
+    path = make_archive(tmp_path / "many.zip", many | {"elsewhere/news.en": b""})
     with quick():
         message = refusal(read_member, path, "folder/news.en")
     says(message, "of its 20001 are: elsewhere/news.en,")
