@@ -25,24 +25,21 @@ paper.yaml => text: demo_en_fr => paper.yaml: 'paper' is the name of another fol
 """
 
 
-@pytest.mark.parametrize(("file", "content", "words"), rows(FILES))
 def test_a_broken_task_is_warned_of_unless_it_is_needed(
-    copy: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-    file: str,
-    content: str,
-    words: str,
+    copy: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(copy)
-    (copy / "config/tasks" / file).write_text(content)
-    name = file.partition(".")[0]
-    main(["config", "--task", "demo_en_fr"])
-    warned = capsys.readouterr().err
-    says(warned, f"convs2s: warning: config/tasks/{words}", f"(left out: {name})")
-    with pytest.raises(SystemExit) as ended:
-        main(["config", "--task", name])
-    says(str(ended.value), f"convs2s: error: config/tasks/{words}")
+    for file, content, words in rows(FILES):
+        path = copy / "config/tasks" / file
+        path.write_text(content)
+        main(["config", "--task", "demo_en_fr"])
+        warned = capsys.readouterr().err
+        said = f"config/tasks/{words}"
+        says(warned, f"convs2s: warning: {said}", f"(left out: {path.stem})")
+        with pytest.raises(SystemExit) as ended:
+            main(["config", "--task", path.stem])
+        says(str(ended.value), f"convs2s: error: {said}")
+        path.unlink()
 
 
 def broken(copy: Path, *names: str) -> Settings:
@@ -57,41 +54,36 @@ def test_what_rests_on_a_broken_task_is_broken_too(copy: Path) -> None:
     (copy / "config/tasks/own.yaml").write_text(TASK.replace("valid:", "vlid:"))
     (copy / "config/tasks/of_own.yaml").write_text(stated.format("own"))
     settings = broken(copy, "multi30k_en_de")
-    (first, second) = (str(settings.broken[name]) for name in ("own", "of_own"))
-    assert first == second
-    says(first, "config/tasks/own.yaml: ", "unknown key 'vlid'")
-    assert {"own", "of_own", "multi30k_en_de", "multi30k_en_de_word"} <= {
-        *settings.broken
-    }
+    said = str(settings.broken["own"])
+    assert said == str(settings.broken["of_own"])
+    says(said, "config/tasks/own.yaml: ", "unknown key 'vlid'")
+    assert {"multi30k_en_de", "multi30k_en_de_word"} <= settings.broken.keys()
     assert "demo_en_fr" in settings.tasks
 
 
+# A command => the options of config.local.yaml => the task that ends it, if one does.
 COMMANDS = """
-demo => => runs
-results/demo_en_fr/bleu.txt --cores 2 => => runs
-results/mine/bleu.txt => => mine
-results/mine/dataset/train.arrow --until x => => mine
-of_module/results/mine/bleu.txt => => mine
-evaluate => demo_en_fr => runs
-evaluate => demo_en_fr, mine => mine
-results/demo_en_fr/bleu.txt => mine => runs
-module_prepare => mine => mine
-evaluate => => wmt14_en_de
-paper => demo_en_fr => wmt14_en_de
-results/paper/table1.md => => wmt14_en_de
-results/shown/paper.claims.html => => wmt14_en_de
+demo => {} => runs
+results/demo_en_fr/bleu.txt --cores 2 => {} => runs
+results/mine/bleu.txt => {} => mine
+results/mine/dataset/train.arrow --until x => {} => mine
+of_module/results/mine/bleu.txt => {} => mine
+evaluate => tasks: [demo_en_fr] => runs
+evaluate => tasks: [demo_en_fr, mine] => mine
+results/demo_en_fr/bleu.txt => tasks: [mine] => runs
+module_prepare => tasks: [mine] => mine
+evaluate => {} => wmt14_en_de
+paper => tasks: [demo_en_fr] => wmt14_en_de
+results/paper/table1.md => {} => wmt14_en_de
+results/shown/paper.claims.html => {} => wmt14_en_de
 """
 
 
-@pytest.mark.parametrize("tasks", ["", "demo_en_fr", "demo_en_fr, mine", "mine"])
-def test_snakemake_needs_what_its_targets_need(copy: Path, tasks: str) -> None:
-    if tasks:
-        (copy / "config.local.yaml").write_text(f"tasks: [{tasks}]\n")
-    settings = broken(copy, "mine", "wmt14_en_de")
+def test_snakemake_needs_what_its_targets_need(copy: Path) -> None:
     layout = Layout("results", "results/downloads")
-    for command, listed, ends in rows(COMMANDS):
-        if listed != tasks:
-            continue
+    for command, options, ends in rows(COMMANDS):
+        (copy / "config.local.yaml").write_text(options)
+        settings = broken(copy, "mine", "wmt14_en_de")
         plan = Plan(settings, layout, "results/logs", lambda _: False, command.split())
         if ends == "runs":
             plan.check_tasks()
@@ -110,20 +102,15 @@ results no.jsonl --scale demo --output a.md => demo_en_fr => demo_en_fr.yam
 """
 
 
-@pytest.mark.parametrize(("command", "name", "ends"), rows(NAMED))
 def test_commands_need_what_they_name(
-    copy: Path,
-    run: Terminal,
-    monkeypatch: pytest.MonkeyPatch,
-    command: str,
-    name: str,
-    ends: str,
+    copy: Path, run: Terminal, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(copy)
-    broken(copy, name)
-    with pytest.raises(SystemExit, match="convs2s: error: ") as ended:
-        run(*command.split())
-    says(str(ended.value), ends)
+    for command, name, ends in rows(NAMED):
+        broken(copy, name)
+        with pytest.raises(SystemExit, match="convs2s: error: ") as ended:
+            run(*command.split())
+        says(str(ended.value), ends)
 
 
 def test_a_task_that_cannot_be_read_is_not_left_out(copy: Path) -> None:

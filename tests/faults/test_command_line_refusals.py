@@ -46,15 +46,12 @@ train results/a --model small --output m --dictionary no.tsv => no.tsv: no such 
 """
 
 
-@pytest.mark.parametrize(("typed", "words"), rows(FAULTS))
 def test_a_fault_is_said_in_one_line(
     copy: Path,
     model: Path,
     recurrent: Path,
     run: Terminal,
     monkeypatch: pytest.MonkeyPatch,
-    typed: str,
-    words: str,
 ) -> None:
     monkeypatch.chdir(copy)
     for name, text in {"empty": "", "one": "a", "two": "a b", "same": "a b"}.items():
@@ -62,15 +59,16 @@ def test_a_fault_is_said_in_one_line(
     (copy / "state").mkdir()
     (copy / "state/finished.again").touch()
     models = {"MODEL": str(model), "LSTM": str(recurrent)}
-    given = b"a\nb\n" if typed.startswith("score") else b"w1\nw\xe9\n"
-    with pytest.raises(SystemExit) as stop:
-        run(*[models.get(word, word) for word in typed.split()], text=given)
-    message = str(stop.value)
-    assert message.startswith("convs2s: error: ")
-    assert "\n" not in message
-    says(message, *words.split(" ... "))
-    assert (copy / "two").read_text() == "a\nb\n"
-    assert not (copy / "m").exists()
+    for typed, words in rows(FAULTS):
+        given = b"a\nb\n" if typed.startswith("score") else b"w1\nw\xe9\n"
+        with pytest.raises(SystemExit) as stop:
+            run(*[models.get(word, word) for word in typed.split()], text=given)
+        message = str(stop.value)
+        assert message.startswith("convs2s: error: ")
+        assert "\n" not in message
+        says(message, *words.split(" ... "))
+        assert (copy / "two").read_text() == "a\nb\n"
+        assert not (copy / "m").exists()
 
 
 # The last one: one sentence is no batch.
@@ -84,16 +82,16 @@ attention m w --batch-tokens 9 => attention [ => option '--batch-tokens'
 """
 
 
-@pytest.mark.parametrize(("typed", "usage", "said"), rows(MISSPELT))
 def test_a_misspelt_command_is_told_with_the_nearest(
-    capsys: pytest.CaptureFixture[str], typed: str, usage: str, said: str
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
-    with pytest.raises(SystemExit) as ended:
-        main(typed.split())
-    assert ended.value.code == 2
-    error = capsys.readouterr().err
-    assert error.startswith(f"usage: convs2s {usage}")
-    assert said in error.splitlines()[-1]
+    for typed, usage, said in rows(MISSPELT):
+        with pytest.raises(SystemExit) as ended:
+            main(typed.split())
+        assert ended.value.code == 2
+        error = capsys.readouterr().err
+        assert error.startswith(f"usage: convs2s {usage}")
+        assert said in error.splitlines()[-1]
 
 
 def test_a_folder_that_one_may_not_enter_is_named(

@@ -27,11 +27,6 @@ def assert_refused(root: Path, words: str, **given: object) -> None:
     assert re.search(".*".join(parts), message), f"{words} not in: {message}"
 
 
-def append(path: Path, text: str) -> None:
-    with path.open("a", encoding="utf-8") as file:
-        file.write(f"\n{text}\n")
-
-
 OPTIONS = r"""
 scael: demo => config.yaml: unknown key 'scael'; did you mean 'scale'?
 shards: [1] => unknown key 'shards'; expected one of container, cores,
@@ -59,11 +54,10 @@ extensions: [no.py] => no.py: cannot be read: No such file
 """
 
 
-@pytest.mark.parametrize(("text", "words"), rows(OPTIONS))
-def test_options(copy: Path, text: str, words: str) -> None:
-    (copy / "config.yaml").write_text(text)
-    stated = "(with the overrides of config.yaml):"
-    assert_refused(copy, words.replace("OF:", stated))
+def test_options(copy: Path) -> None:
+    for text, words in rows(OPTIONS):
+        (copy / "config.yaml").write_text(text)
+        assert_refused(copy, words.replace("OF", "(with the overrides of config.yaml)"))
 
 
 WHAT_IS_NOT_YAML = r"""
@@ -89,14 +83,11 @@ a: 1\n---\nb: 1 => :2: but found another document
 """
 
 
-@pytest.mark.parametrize(("text", "words"), rows(WHAT_IS_NOT_YAML))
-def test_what_is_not_yaml(tmp_path: Path, text: str, words: str) -> None:
+def test_what_is_not_yaml(tmp_path: Path) -> None:
     file = tmp_path / "a.yaml"
-    file.write_text(text.replace("...", ":00" * 400))
-    says(refusal(read_yaml, file, "a.yaml"), f"a.yaml{words}")
-
-
-def test_a_folder_is_no_file(tmp_path: Path) -> None:
+    for text, words in rows(WHAT_IS_NOT_YAML):
+        file.write_text(text.replace("...", ":00" * 400))
+        says(refusal(read_yaml, file, "a.yaml"), f"a.yaml{words}")
     said = refusal(read_yaml, tmp_path, "b.yaml")
     says(said, "b.yaml: cannot be read: Is a directory")
 
@@ -114,12 +105,10 @@ cores: 2\n\tgpus: 1 => scale: demo => config.local.yaml:2:
 """
 
 
-@pytest.mark.parametrize(("local", "options", "words"), rows(STATED))
-def test_a_fault_names_the_file_or_option_that_states_it(
-    copy: Path, local: str, options: str, words: str
-) -> None:
-    (copy / "config.local.yaml").write_text(local)
-    assert_refused(copy, words, **yaml.safe_load(f"{{{options}}}"))
+def test_a_fault_names_the_file_or_option_that_states_it(copy: Path) -> None:
+    for local, options, words in rows(STATED):
+        (copy / "config.local.yaml").write_text(local)
+        assert_refused(copy, words, **yaml.safe_load(f"{{{options}}}"))
 
 
 TASKS = r"""
@@ -149,11 +138,11 @@ description: A => # => key 'description' is missing
 """
 
 
-@pytest.mark.parametrize(("old", "new", "words"), rows(TASKS))
-def test_tasks(copy: Path, old: str, new: str, words: str) -> None:
-    assert old in TASK
-    (copy / "config/tasks/mine.yaml").write_text(TASK.replace(old, new))
-    assert_refused(copy, f"config/tasks/mine.yaml: ... {words}")
+def test_tasks(copy: Path) -> None:
+    for old, new, words in rows(TASKS):
+        assert old in TASK
+        (copy / "config/tasks/mine.yaml").write_text(TASK.replace(old, new))
+        assert_refused(copy, f"config/tasks/mine.yaml: ... {words}")
 
 
 FURTHER_KEYS_OF_TASKS = r"""
@@ -182,17 +171,15 @@ text: demo_en_fr => languages: is taken from the task 'demo_en_fr'
 """
 
 
-@pytest.mark.parametrize(("line", "words"), rows(FURTHER_KEYS_OF_TASKS))
-def test_further_keys_of_tasks(copy: Path, line: str, words: str) -> None:
-    (copy / "config/tasks/mine.yaml").write_text(f"{TASK}{line}\n")
-    assert_refused(copy, f"config/tasks/mine.yaml: ... {words}")
-
-
-def test_bounds_that_keep_pairs_are_none_of_these_faults(copy: Path) -> None:
+def test_further_keys_of_tasks(copy: Path) -> None:
+    task = copy / "config/tasks/mine.yaml"
+    for line, words in rows(FURTHER_KEYS_OF_TASKS):
+        task.write_text(f"{TASK}{line}\n")
+        assert_refused(copy, f"config/tasks/mine.yaml: ... {words}")
+    # Bounds that keep pairs are none of these faults.
     for limits in ("minimum: 80, maximum: 80", "minimum: 999, maximum: null"):
-        text = f"{TASK}clean: {{{limits}}}\n"
-        (copy / "config/tasks/mine.yaml").write_text(text)
-        load(copy)
+        task.write_text(f"{TASK}clean: {{{limits}}}\n")
+        load_every_task(copy)
 
 
 MODELS = """
@@ -219,10 +206,12 @@ MODELS = """
 """
 
 
-@pytest.mark.parametrize(("entry", "words"), rows(MODELS))
-def test_models(copy: Path, entry: str, words: str) -> None:
-    append(copy / "config/models.yaml", f"mine: {entry}")
-    assert_refused(copy, f"config/models.yaml: ... {words}")
+def test_models(copy: Path) -> None:
+    path = copy / "config/models.yaml"
+    text = path.read_text("utf-8")
+    for entry, words in rows(MODELS):
+        path.write_text(f"{text}mine: {entry}\n", "utf-8")
+        assert_refused(copy, f"config/models.yaml: ... {words}")
 
 
 OWN_MODELS = r"""
@@ -237,15 +226,14 @@ a.yml => b: {extends: demo} => config/models.d/a.yml: is not read: rename it to 
 """
 
 
-@pytest.mark.parametrize(("name", "text", "words"), rows(OWN_MODELS))
-def test_models_in_files_of_their_own(
-    copy: Path, name: str, text: str, words: str
-) -> None:
+def test_models_in_files_of_their_own(copy: Path) -> None:
     folder = copy / "config/models.d"
     folder.mkdir()
     (folder / "b.yaml").write_text("taken: {extends: demo, description: a}")
-    (folder / name).write_text(text)
-    assert_refused(copy, words)
+    for name, text, words in rows(OWN_MODELS):
+        (folder / name).write_text(text)
+        assert_refused(copy, words)
+        (folder / name).unlink()
 
 
 DECODINGS = """
@@ -259,10 +247,12 @@ DECODINGS = """
 """
 
 
-@pytest.mark.parametrize(("entry", "words"), rows(DECODINGS))
-def test_decodings(copy: Path, entry: str, words: str) -> None:
-    append(copy / "config/decodings.yaml", f"mine: {entry}")
-    assert_refused(copy, f"config/decodings.yaml: mine: ... {words}")
+def test_decodings(copy: Path) -> None:
+    path = copy / "config/decodings.yaml"
+    text = path.read_text("utf-8")
+    for entry, words in rows(DECODINGS):
+        path.write_text(f"{text}mine: {entry}\n", "utf-8")
+        assert_refused(copy, f"config/decodings.yaml: mine: ... {words}")
 
 
 OTHER_FILES = r"""
@@ -294,13 +284,14 @@ costs => text: wmt16_en_ro\n => text: wmt16_en_r\n => training 1: text: unknown 
 """
 
 
-@pytest.mark.parametrize(("file", "old", "new", "words"), rows(OTHER_FILES))
-def test_other_files(copy: Path, file: str, old: str, new: str, words: str) -> None:
-    path = copy / f"config/{file}.yaml"
-    text = path.read_text("utf-8")
-    assert old in text
-    path.write_text(text.replace(old, new), "utf-8")
-    assert_refused(copy, f"config/{file}.yaml: {words}", scale="demo")
+def test_other_files(copy: Path) -> None:
+    for file, old, new, words in rows(OTHER_FILES):
+        path = copy / f"config/{file}.yaml"
+        text = path.read_text("utf-8")
+        assert old in text
+        path.write_text(text.replace(old, new), "utf-8")
+        assert_refused(copy, f"config/{file}.yaml: {words}", scale="demo")
+        path.write_text(text, "utf-8")
 
 
 def test_files_that_are_missing_or_of_another_kind_are_named(
@@ -337,13 +328,13 @@ NAMED = {
 }
 
 
-@pytest.mark.parametrize(("claim", "words"), rows(CLAIMS))
-def test_claims(copy: Path, claim: str, words: str) -> None:
-    for name, text in NAMED.items():
-        claim = claim.replace(name, text)
-    stated = f"mine: {{says: a, source: b, {claim}}}"
-    (copy / "config/claims.yaml").write_text(stated)
-    assert_refused(copy, f"config/claims.yaml: mine: ... {words}")
+def test_claims(copy: Path) -> None:
+    for claim, words in rows(CLAIMS):
+        for name, text in NAMED.items():
+            claim = claim.replace(name, text)
+        stated = f"mine: {{says: a, source: b, {claim}}}"
+        (copy / "config/claims.yaml").write_text(stated)
+        assert_refused(copy, f"config/claims.yaml: mine: ... {words}")
 
 
 TOP = """
@@ -378,10 +369,10 @@ PREPARATIONS = {'none': Plain} => the name 'none' is taken
 """
 
 
-@pytest.mark.parametrize(("code", "words"), rows(EXTENSIONS))
-def test_extensions(copy: Path, code: str, words: str) -> None:
-    (copy / "own.py").write_text(TOP + code)
-    assert_refused(copy, words, extensions=["own.py"])
+def test_extensions(copy: Path) -> None:
+    for code, words in rows(EXTENSIONS):
+        (copy / "own.py").write_text(TOP + code)
+        assert_refused(copy, words, extensions=["own.py"])
 
 
 def test_names_and_places_of_extensions(copy: Path) -> None:
@@ -393,7 +384,8 @@ def test_names_and_places_of_extensions(copy: Path) -> None:
     assert_refused(copy, cut, extensions=[f"a{os.pathsep}b.py"])
     (copy / "own.py").write_text(TOP + TINY)
     tiny = "architecture: {kind: tiny, wdith: 3}, training: {clip: 1}"
-    append(copy / "config/models.yaml", f"tiny: {{description: a, {tiny}}}")
+    with (copy / "config/models.yaml").open("a") as models:
+        models.write(f"tiny: {{description: a, {tiny}}}\n")
     unknown = "models.yaml: tiny: architecture: unknown key 'wdith' ... 'width'?"
     assert_refused(copy, unknown, extensions=["own.py"])
     (copy / "own.py").write_bytes(b"\xff")

@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-import pytest
 import yaml
 
 from convs2s.config.architecture import parse_architecture
@@ -36,6 +35,7 @@ from convs2s.text.links import read_links
 from convs2s.training.history import perplexity, read_history
 from convs2s.training.state_folder import StateFolder
 from tests.support import tiny
+from tests.support.archives import make_archive
 from tests.support.archives import read as read_member
 from tests.support.refusals import refusal, rows, says
 
@@ -55,10 +55,6 @@ def quick() -> Iterator[None]:
     started = time.process_time()
     yield
     assert time.process_time() - started < 10.0
-
-
-def lines(path: Path) -> object:
-    return list(read_lines(path))
 
 
 def training(path: Path) -> object:
@@ -86,7 +82,7 @@ READERS: dict[str, Callable[[Path], object]] = {
     "segments": lambda path: list(read_segments(read_lines(path), str(path))),
     "links": lambda path: list(read_links(path)),
     "store": TokenStore,
-    "lines": lines,
+    "lines": lambda path: list(read_lines(path)),
 }
 
 DAMAGED = r"""
@@ -144,17 +140,12 @@ LONG = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("reader", "content", "words"),
-    [*rows(DAMAGED), *LONG],
-)
-def test_a_damaged_file_is_named_soon(
-    tmp_path: Path, reader: str, content: str, words: str
-) -> None:
+def test_a_damaged_file_is_named_soon(tmp_path: Path) -> None:
     path = tmp_path / "f"
-    path.write_text(content, "utf-8", "surrogateescape", newline="")
-    with quick():
-        says(refusal(READERS[reader], path), *words.split(" ... "))
+    for reader, content, words in [*rows(DAMAGED), *LONG]:
+        path.write_text(content, "utf-8", "surrogateescape", newline="")
+        with quick():
+            says(refusal(READERS[reader], path), *words.split(" ... "))
 
 
 def test_what_is_just_within_the_bounds_is_read(tmp_path: Path) -> None:
@@ -169,14 +160,12 @@ def test_what_is_just_within_the_bounds_is_read(tmp_path: Path) -> None:
     assert perplexity(1e6) == perplexity(700.0) < float("inf")
 
 
-@pytest.mark.parametrize("content", ["{", "[]"])
-def test_a_damaged_identity_of_another_training_stops_none(
-    tmp_path: Path, content: str
-) -> None:
+def test_a_damaged_identity_of_another_training_stops_none(tmp_path: Path) -> None:
     (tmp_path / "other").mkdir()
-    (tmp_path / "other/identity.json").write_text(content)
-    (line,) = StateFolder(tmp_path, {"seed": 1}).differences().values()
-    says(line, "identity.json: not an identity of a training")
+    for content in ("{", "[]"):
+        (tmp_path / "other/identity.json").write_text(content)
+        (line,) = StateFolder(tmp_path, {"seed": 1}).differences().values()
+        says(line, "identity.json: not an identity of a training")
 
 
 def test_what_a_message_quotes_cannot_end_its_line() -> None:
@@ -194,12 +183,12 @@ positions: {maximum: 1000000000000} => positions.maximum: expected at most
 """
 
 
-@pytest.mark.parametrize(("change", "words"), rows(BOUNDS))
-def test_architectures_have_bounds(change: str, words: str) -> None:
-    sound = {"encoder": [{"layers": 1, "width": 8, "kernel": 3}]}
-    sound["decoder"] = sound["encoder"]
-    with quick():
-        says(refusal(parse_architecture, sound | yaml.safe_load(change)), words)
+def test_architectures_have_bounds() -> None:
+    blocks = [{"layers": 1, "width": 8, "kernel": 3}]
+    sound = {"encoder": blocks, "decoder": blocks}
+    for change, words in rows(BOUNDS):
+        with quick():
+            says(refusal(parse_architecture, sound | yaml.safe_load(change)), words)
 
 
 # Compressed text
@@ -209,31 +198,21 @@ def test_a_bomb_read_as_a_line_takes_little_memory(tmp_path: Path) -> None:
     path = tmp_path / "text.bz2"
     path.write_bytes(bz2.compress(bytes(45 << 20)) * 20)  # 785 bytes for 943 MB
     tracemalloc.start()
-    says(refusal(lines, path), "text.bz2:1: a line of more than 16777216 bytes")
+    says(
+        refusal(READERS["lines"], path),
+        "text.bz2:1: a line of more than 16777216 bytes",
+    )
     most = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert most < 80 << 20
 
 
 def test_lines_are_those_between_line_feeds(tmp_path: Path) -> None:
-    written = [
-        "",
-        "\r",
-        "\u2028",
-        "é" * 70_000,
-        "word " * 9000,
-        "\x85\f",
-        "\ufeff",
-        "end",
-    ]
+    written = ["", "\r", "\u2028", "é" * 70_000, "word " * 9000, "\x85\f", "\ufeff"]
     path = tmp_path / "text"
-    for end in ("", "\n"):
-        path.write_text("\ufeff" + "\n".join(written) + end, newline="")
-        assert lines(path) == written
-
-
-def test_a_line_that_is_not_utf_8_is_named_after_those_before(tmp_path: Path) -> None:
-    path = tmp_path / "text"
+    for end in ("end", "end\n"):
+        path.write_text("\n".join(["\ufeff", *written, end]), newline="")
+        assert list(read_lines(path)) == ["", *written, "end"]
     path.write_bytes(b"one\ntwo\n\xff\nfour\n")
     read = read_lines(path)
     assert [next(read), next(read)] == ["one", "two"]
@@ -244,11 +223,8 @@ def test_a_line_that_is_not_utf_8_is_named_after_those_before(tmp_path: Path) ->
 
 
 def test_an_absent_member_among_many_is_named_soon(tmp_path: Path) -> None:
-    path = tmp_path / "many.zip"
-    with zipfile.ZipFile(path, "w") as archive:
-        for number in range(20_000):
-            archive.writestr(f"folder/member-{number}-of-many.txt", b"")
-        archive.writestr("elsewhere/news.en", b"")
+    many = {f"folder/member-{number}-of-many.txt": b"" for number in range(20_000)}
+    path = make_archive(tmp_path / "many.zip", many | {"elsewhere/news.en": b""})
     with quick():
         message = refusal(read_member, path, "folder/news.en")
     says(message, "of its 20001 are: elsewhere/news.en,")

@@ -3,7 +3,6 @@
 import json
 import shutil
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 import torch
@@ -18,6 +17,7 @@ from convs2s.files.tensors import METADATA_KEY, load_tensors, save_tensors
 from convs2s.model_file import check_runs, describe_model, load_model
 from convs2s.pipeline.job import job
 from convs2s.training.run import train
+from tests.faults.campaign.samples import stand_in
 from tests.support import tiny
 from tests.support.damage import flipped
 from tests.support.refusals import refusal, rows, says
@@ -48,13 +48,11 @@ int8_scales: {encoder.keys: 0.0} => int8_scales.encoder.keys:
 """
 
 
-@pytest.mark.parametrize(("change", "words"), rows(DESCRIPTIONS))
-def test_what_describes_no_model_is_named(
-    model: Path, tmp_path: Path, change: str, words: str
-) -> None:
+def test_what_describes_no_model_is_named(model: Path, tmp_path: Path) -> None:
     weights, fields = load_tensors(model)
-    save_tensors(tmp_path / "m", weights, fields | yaml.safe_load(change))
-    says(refusal(load_model, tmp_path / "m"), "m: ", words)
+    for change, words in rows(DESCRIPTIONS):
+        save_tensors(tmp_path / "m", weights, fields | yaml.safe_load(change))
+        says(refusal(load_model, tmp_path / "m"), "m: ", words)
 
 
 def test_weights_of_no_model_are_named(
@@ -63,18 +61,16 @@ def test_weights_of_no_model_are_named(
     # Other writers have it.
     monkeypatch.setitem(tensors._TYPES, "torch.complex64", "C64")
     weights, fields = load_tensors(model)
-    sound = weights[TOKENS]
+    sound = weights.pop(TOKENS)
     for odd, words in (
-        (sound * torch.nan, "contains NaN or infinity"),
-        (sound.to(torch.complex64), "is complex64"),
-        (sound[:, :0], "was expected"),
-        (sound[0, 0], "do not match its weights"),
+        ({TOKENS: sound * torch.nan}, "contains NaN or infinity"),
+        ({TOKENS: sound.to(torch.complex64)}, "is complex64"),
+        ({TOKENS: sound[:, :0]}, "was expected"),
+        ({TOKENS: sound[0, 0]}, "do not match its weights"),
+        ({}, "do not match its weights"),
     ):
-        save_tensors(tmp_path / "m", weights | {TOKENS: odd}, fields)
+        save_tensors(tmp_path / "m", weights | odd, fields)
         says(refusal(load_model, tmp_path / "m"), "m: ", words)
-    del weights[TOKENS]
-    save_tensors(tmp_path / "m", weights, fields)
-    says(refusal(load_model, tmp_path / "m"), "do not match its weights")
 
 
 def test_weights_that_cannot_translate_are_refused(model: Path, tmp_path: Path) -> None:
@@ -107,15 +103,15 @@ def test_half_a_surrogate_pair_is_no_type(model: Path, tmp_path: Path) -> None:
 
 
 def test_a_description_that_is_no_object(tmp_path: Path) -> None:
+    damaged = "m: damaged: its description is not a JSON object: "
     for content, reason in (
         ("{", "Expecting property name"),
         ("[" * 100_000, "recursion"),
         ("[]", "found a list"),
     ):
         save_file({}, tmp_path / "m", {METADATA_KEY: content})
-        damaged = "m: damaged: its description is not a JSON object: "
-        remedy = "; fetch or make the file again"
-        says(refusal(load_tensors, tmp_path / "m"), damaged, reason, remedy)
+        said = refusal(load_tensors, tmp_path / "m")
+        says(said, damaged, reason, "; fetch or make the file again")
 
 
 def test_keys_of_any_kind_have_a_digest(tmp_path: Path) -> None:
@@ -224,8 +220,7 @@ def write_codes(results: Path, task: str) -> Path:
     """Write BPE codes as a job of the workflow does."""
     codes = results / task / "vocabulary/codes"
     codes.parent.mkdir(parents=True)
-    log = str(results / "logs" / task / "learn_bpe.log")
-    with job(SimpleNamespace(log=[log], input=[], output=[str(codes)], params={})):
+    with job(stand_in(f"{results}/logs/{task}/learn_bpe.log", [], [codes])):
         codes.write_text(f"#version: 0.2\n{task[0]} {task[-1]}\n")
     return codes
 

@@ -1,7 +1,5 @@
 """Documents that cannot be read, and documents that are given to ``convs2s translate``."""
 
-import io
-import zipfile
 from pathlib import Path
 
 import pytest
@@ -9,17 +7,10 @@ import pytest
 from convs2s.documents.read import read_document
 from convs2s.text.plain_text import check_plain_text
 from tests.conftest import Terminal
+from tests.support.archives import make_archive
 from tests.support.refusals import refusal, rows, says
 
-
-def packed(content: bytes, name: str = "word/document.xml") -> bytes:
-    stream = io.BytesIO()
-    with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr(name, content)
-    return stream.getvalue()
-
-
-WORD = packed(b"<a/>")
+PART = "word/document.xml"
 
 # A document => its bytes in Latin-1 => the message.
 DAMAGED = r"""
@@ -34,27 +25,27 @@ a.docx => PK no zip => a.docx: truncated or damaged
 """
 
 
-@pytest.mark.parametrize(("name", "text", "words"), rows(DAMAGED))
-def test_what_is_no_such_document_is_refused(
-    tmp_path: Path, name: str, text: str, words: str
-) -> None:
-    (tmp_path / name).write_bytes(text.encode("latin-1"))
-    says(refusal(read_document, tmp_path / name), *words.split(" ... "))
+def test_what_is_no_such_document_is_refused(tmp_path: Path) -> None:
+    for name, text, words in rows(DAMAGED):
+        (tmp_path / name).write_bytes(text.encode("latin-1"))
+        says(refusal(read_document, tmp_path / name), *words.split(" ... "))
 
 
 def test_what_is_no_word_document_is_refused(tmp_path: Path) -> None:
+    archive = tmp_path / "a.zip"
     path = tmp_path / "a.docx"
     entities = b'<!DOCTYPE a [<!ENTITY b "c">]><a>&b;</a>'
-    for content, words in (
-        (packed(b"a", "a.txt"), "without word/document.xml"),
-        (packed(b"<a>"), "a.docx#word/document.xml: not XML"),
-        (packed(entities), "document type"),
-        (packed("<a/>".encode("utf-16")), "not XML in UTF-8"),
-        (WORD[:-30], "a.docx: "),
-        (packed(bytes(65 << 20)), "a decompression bomb"),
+    for name, content, words in (
+        ("a.txt", b"a", "without word/document.xml"),
+        (PART, b"<a>", "a.docx#word/document.xml: not XML"),
+        (PART, entities, "document type"),
+        (PART, "<a/>".encode("utf-16"), "not XML in UTF-8"),
+        (PART, bytes(65 << 20), "a decompression bomb"),
     ):
-        path.write_bytes(content)
+        make_archive(archive, {name: content}).rename(path)
         says(refusal(read_document, path), words)
+    path.write_bytes(make_archive(archive, {PART: b"<a/>"}).read_bytes()[:-30])
+    says(refusal(read_document, path), "a.docx: ")
 
 
 MARKS = r"""<a_ <a\n <a_b=' <!-- [ ![a]( [a]:_b\n ` **a_ *_a\n > |_a\n|-\n #\n & &#1; <http: ]("""
@@ -98,18 +89,19 @@ PK => :1: is a Word document
 """
 
 
-@pytest.mark.parametrize(("text", "words"), rows(DOCUMENTS))
 def test_documents_are_not_translated_line_by_line(
-    run: Terminal, model: Path, tmp_path: Path, text: str, words: str
+    run: Terminal, model: Path, tmp_path: Path
 ) -> None:
-    content = WORD if text == "PK" else text.encode("latin-1")
+    word = make_archive(tmp_path / "a.zip", {PART: b"<a/>"}).read_bytes()
     file = tmp_path / "in.txt"
-    file.write_bytes(content)
     hint = "convs2s translate-document"
-    says(refusal(check_plain_text, file), f"in.txt{words}", hint)
-    with pytest.raises(SystemExit) as ended:
-        run("translate", model, text=content)
-    says(str(ended.value), f"standard input{words}", hint)
+    for text, words in rows(DOCUMENTS):
+        content = word if text == "PK" else text.encode("latin-1")
+        file.write_bytes(content)
+        says(refusal(check_plain_text, file), f"in.txt{words}", hint)
+        with pytest.raises(SystemExit) as ended:
+            run("translate", model, text=content)
+        says(str(ended.value), f"standard input{words}", hint)
 
 
 def test_a_suffix_tells_a_document_as_well(
@@ -142,8 +134,8 @@ PK
 def test_plain_text_with_signs_of_markup_is_translated(
     run: Terminal, model: Path, tmp_path: Path
 ) -> None:
-    for text in (PLAIN, PLAIN.split("\n", 2)[1], "", "<unk>\n"):
-        file = tmp_path / "in.txt"
+    file = tmp_path / "in.txt"
+    for text in (PLAIN, "<3 you", "", "<unk>\n"):
         file.write_text(text)
         check_plain_text(file)
     printed = run("translate", model, "--quiet", text=PLAIN.encode())

@@ -7,7 +7,6 @@ import os
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Never
 
 import pytest
@@ -20,6 +19,7 @@ from convs2s.files.locks import try_lock, wait_for_lock
 from convs2s.files.text import write_lines
 from convs2s.pipeline.job import job
 from tests.conftest import Terminal
+from tests.faults.campaign.samples import stand_in
 from tests.support.limits import open_files_of_at_most
 from tests.support.refusals import refusal, says
 
@@ -45,14 +45,6 @@ def failing(number: int) -> Callable[..., None]:
     return fail
 
 
-class FailingText(io.StringIO):
-    """A text file of which one method fails."""
-
-    def __init__(self, method: str) -> None:
-        super().__init__()
-        setattr(self, method, failing(errno.ENOSPC))
-
-
 @pytest.mark.parametrize(
     "call", ["open", "write", "close", "fsync", "lock", "rename", "replace", "mkdir"]
 )
@@ -67,13 +59,14 @@ def test_an_output_is_named(
     elif call == "lock":  # of the temporary folder, which has been made by then
         monkeypatch.setattr(Path, "open", fail)
     elif call in ("write", "close"):
-        stream = FailingText(call)
+        stream = io.StringIO()
+        monkeypatch.setattr(stream, call, fail)
         monkeypatch.setattr("convs2s.files.text.open_text", lambda _: stream)
     else:
         monkeypatch.setattr(os, call, fail)
     message = refusal(write_lines, output, ["a"])
-    words = REMEDIES[errno.ENOSPC]
-    says(message, f"{output}: cannot be written: ", *words, "is kept; ")
+    said = f"{output}: cannot be written: "
+    says(message, said, *REMEDIES[errno.ENOSPC], "is kept; ")
     monkeypatch.undo()
     assert output.read_text() == "before\n"
     assert [path.name for path in tmp_path.iterdir()] == ["out.txt"]
@@ -145,8 +138,7 @@ def test_a_job_ends_in_one_line(
     if named == "logs/a.log":  # of what is printed, the system says no name
         line = f"{log}, or another file that is open: failed: Stale file handle; "
         fail = failing(errno.ESTALE)
-    rule = SimpleNamespace(log=[str(log)], input=[], output=[], params={})
-    with pytest.raises(SystemExit) as ended, job(rule):
+    with pytest.raises(SystemExit) as ended, job(stand_in(str(log), [], [])):
         fail()
     said = f"{ended.value}\n{capfd.readouterr().err}"
     says(said, "error: ", line, "mount the folder again")

@@ -14,27 +14,24 @@ import re
 import shutil
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from convs2s.files.checksums import sha256
 from tests.faults.campaign import traced
-from tests.faults.campaign.commands import JOBS, TYPED
+from tests.faults.campaign.commands import JOBS, REFUSED, TYPED
 from tests.faults.campaign.pairs import STAYS, TEMPORARY, Ended, Files, Stage
 from tests.faults.campaign.traced import FILES_CHANGE, WRITES, Call
 from tests.support.hub import Hub
 
-NAMES = tuple(name for name in TYPED | JOBS if name not in ("train", "status"))
+NAMES = [name for name in TYPED | JOBS if name not in ("train", "status")]
 """Commands that are tried."""
 
-REPLACES = {"translate", "translate --json", "translate-document", "score rouge"}
-REPLACES |= {"import fairseq", "mirror", "results", *JOBS}
-REPLACES -= {"download", "download known", "published"}
-"""What writes its outputs anew where there are older ones."""
+KEEPS = {"train --products", "download", "download known", "published", *REFUSED}
+"""What does not write its outputs anew where there are older ones."""
 
-KILL = "SIGKILL"
-CUTS = ("cut, files emptied", "cut, files halved")
-"""Power cuts: what was not synced is lost, or half of it."""
+KEPT = (0.0, 0.5)
+"""How much of what was not synced a power cut leaves."""
 
 ERRORS = {
     "openat": "EMFILE ESTALE EIO EROFS",
@@ -51,26 +48,18 @@ FOLDERS = ("out/hub/", "out/onnx/", "out/pulled/", "out/exported/")
 """New folders, which are whole or absent."""
 
 
-@dataclass(frozen=True)
-class Disturbance:
-    """What a trial does: at a call (None: after the end), an error, a kill or a power cut."""
+class Disturbance(NamedTuple):
+    """What a trial does.
 
-    what: str
+    Attributes:
+        call: where it does it; None: after the end.
+        deed: what strace does there, in its words.
+        kept: of a power cut, one of ``KEPT``; None: it is none.
+    """
+
     call: Call | None
-
-    def __str__(self) -> str:
-        if self.call is None:
-            return f"{self.what} after the end"
-        names = " ".join(path.name for path in self.call.paths)
-        return f"{self.what} at {self.call.name} {self.call.number} ({names})"
-
-    def injected(self) -> list[str]:
-        """Return what strace is told."""
-        if self.call is None:
-            return []
-        is_error = self.what not in (KILL, *CUTS)
-        deed = f"error={self.what}" if is_error else "signal=SIGKILL"
-        return [f"{self.call.name}:{deed}:when={self.call.number}"]
+    deed: str = "signal=SIGKILL"
+    kept: float | None = None
 
 
 def unsynced(calls: Iterable[Call]) -> dict[Path, tuple[int, int]]:
@@ -87,7 +76,7 @@ def unsynced(calls: Iterable[Call]) -> dict[Path, tuple[int, int]]:
                 sizes[path] = (0, 0)
         elif call.name in WRITES:
             sizes[path] = (synced, more + call.result)
-        elif call.name in ("fsync", "fdatasync"):
+        elif "sync" in call.name:
             sizes[path] = (synced + more, 0)
         elif call.name.startswith("rename"):
             for name in list(sizes):
@@ -124,21 +113,22 @@ class Calls(Stage):
     def disturbances(self, name: str, trials: int) -> list[Disturbance]:
         """Draw what disturbs a command: two thirds errors and kills, one third power cuts."""
         draw = random.Random(name)
-        cuts = [Disturbance(what, None) for what in CUTS]
+        cuts = [Disturbance(None, kept=kept) for kept in KEPT]
         errors = []
         for call in self.calls(name):
             if call.name in FILES_CHANGE:
-                cuts += [Disturbance(what, call) for what in CUTS]
+                cuts += [Disturbance(call, kept=kept) for kept in KEPT]
             if call.name in ERRORS:
-                kinds = (*ERRORS[call.name].split(), KILL)
-                errors += [Disturbance(what, call) for what in kinds]
+                for error in ERRORS[call.name].split():
+                    errors.append(Disturbance(call, f"error={error}"))
+                errors.append(Disturbance(call))
         drawn = draw.sample(cuts, min(len(cuts), trials // 3))
         return drawn + draw.sample(errors, min(len(errors), trials - len(drawn)))
 
     def add_older(self, name: str, place: Path) -> Files:
         """Put older outputs into a place, where the command replaces them; return them."""
         added: Files = {}
-        if name not in REPLACES:
+        if name in KEEPS:
             return added
         for path in self.alone[name].files.keys() - self.initial.keys():
             output = place / path
@@ -148,69 +138,68 @@ class Calls(Stage):
                 added[path] = sha256(output)
         return added
 
-    def fault(self, name: str, one: Disturbance, trial: Path) -> tuple[str, str | None]:
-        """Run a trial; return how the command ended, and what was wrong, if anything was."""
+    def attempt(self, name: str, one: Disturbance, trial: Path) -> str:
+        """Run a trial; return how the command ended, and raise where something is wrong."""
         place = self.copy(trial)
         before = self.initial | self.add_older(name, place)
-        ended = self.start(name, trial, trial / "log", *one.injected())()
+        injected = one.call and f"{one.call.name}:{one.deed}:when={one.call.number}"
+        ended = self.start(name, trial, trial / "log", injected)()
         calls = list(traced.calls(trial / "log", place))
         # The numbers of calls vary a little.
         if any(call.is_injected and not is_disturbed(call, trial) for call in calls):
-            return "elsewhere", None
+            return "elsewhere"
         verdict = "done" if ended.code == 0 else "refused"
-        if one.what in CUTS:
+        if one.kept is not None:
             verdict = "cut"
-            lose_unsynced(calls, place, halved=one.what == CUTS[1])
+            lose_unsynced(calls, place, one.kept)
         elif ended.code == -9:
             verdict = "killed"
-        elif fault := self.wrong_end(name, ended, trial):
-            return verdict, fault
-        fault = self.wrong([name], trial, before, TEMPORARY)
-        fault = fault or self.lost(name, before, place)
-        if fault or verdict == "done":
-            return verdict, fault
-        again = self.start(name, trial)()
-        # What does not write again leaves the rest of a kill to the next command that does.
-        is_done = again.code != 0 or name == "published"
-        stays = TEMPORARY if is_done else STAYS
-        fault = again.fault_alone(name) or self.unlike(name, trial, stays)
-        return verdict, None if fault is None else f"again: {fault}"
+        else:
+            self.check_end(ended, trial)
+        self.check([name], trial, before, TEMPORARY)
+        self.check_kept(name, before, place)
+        if verdict != "done":
+            again = self.start(name, trial)()
+            again.check_done()
+            # What does not write again leaves the rest of a kill to the next command that does.
+            is_done = again.code != 0 or name == "published"
+            self.check_same(name, trial, TEMPORARY if is_done else STAYS)
+        return verdict
 
-    def wrong_end(self, name: str, ended: Ended, trial: Path) -> str | None:
-        """Say what is wrong with how a command ended, by itself or with an error of a call."""
-        if fault := ended.fault():
-            return fault
+    def check_end(self, ended: Ended, trial: Path) -> None:
+        """Raise where a command ended wrongly, by itself or with an error of a call."""
+        ended.check()
         if ended.code == 0:
-            if self.alone[name].out not in (None, ended.out):
-                return f"prints otherwise: {ended.out[:500]}"
-            return self.unlike(name, trial, REMAINS)
-        line = next(text for text in ended.err.splitlines() if "error: " in text)
-        if re.search(r"error: (the output |\S+[:,] )", line):
-            return None
-        return f"names neither a file nor the standard output: {line}"
+            prints = self.alone[ended.name].out
+            assert prints in (None, ended.out), f"prints otherwise: {ended.out[:500]}"
+            self.check_same(ended.name, trial, REMAINS)
+        else:
+            line = next(line for line in ended.err.splitlines() if "error: " in line)
+            named = re.search(r"error: (the output |\S+[:,] )", line)
+            assert named, f"names neither a file nor the standard output: {line}"
 
-    def lost(self, name: str, before: Files, place: Path) -> str | None:
-        """Say what was there before, or is only in part."""
+    def check_kept(self, name: str, before: Files, place: Path) -> None:
+        """Raise where something was there before, or is only in part."""
         whole = self.alone[name].files
-        found = {path for path in whole if (place / path).exists()}
-        if lost := (whole.keys() & before.keys()) - found:
-            return f"lost: {sorted(lost)}"
+        absent = {path for path in whole if not (place / path).exists()}
+        lost = absent & before.keys()
+        assert not lost, f"lost: {sorted(lost)}"
         for folder in FOLDERS:
             expected = {path for path in whole if path.startswith(folder)}
-            if expected & found and expected - found:
-                return f"in part: {folder}: {sorted(expected - found)} are not there"
-        return None
+            missing = expected & absent
+            assert missing in (set(), expected), f"in part: {folder}: without {missing}"
 
-    def unlike(self, name: str, trial: Path, stays: re.Pattern[str]) -> str | None:
-        """Say in what a place differs from the one of a run that nothing disturbed."""
-        return self.absent(name, trial) or self.wrong([name], trial, {}, stays)
+    def check_same(self, name: str, trial: Path, stays: re.Pattern[str]) -> None:
+        """Raise where a place is not as after a run that nothing disturbed."""
+        self.check_present(name, trial)
+        self.check([name], trial, {}, stays)
 
 
-def lose_unsynced(calls: Iterable[Call], place: Path, *, halved: bool) -> None:
+def lose_unsynced(calls: Iterable[Call], place: Path, kept: float) -> None:
     """Do to the files of a place what a power cut does."""
     for path, (synced, more) in unsynced(calls).items():
         if path.is_relative_to(place) and path.is_file():
-            size = synced + (more // 2 if halved else 0)
+            size = synced + int(more * kept)
             os.truncate(path, min(size, path.stat().st_size))
 
 
@@ -239,12 +228,12 @@ def run(trials: int, names: Sequence[str] = NAMES) -> Counter[str]:
         drawn = stage.disturbances(name, -(-trials // len(names)))
         for number, one in enumerate(drawn):
             trial = stage.folder / f"{name.replace(' ', '-')}-{number}"
-            verdict, fault = stage.fault(name, one, trial)
-            verdicts["faults" if fault else verdict] += 1
-            if fault:
-                print(f"  {name}: {one}: {fault} (kept: {trial})")
-            else:
+            try:
+                verdicts[stage.attempt(name, one, trial)] += 1
                 shutil.rmtree(trial)
+            except AssertionError as fault:
+                verdicts["faults"] += 1
+                print(f"  {name}: {one}: {fault} (kept: {trial})")
         print(f"{name:24} {dict(sorted(verdicts.items()))}", flush=True)
         counts += verdicts
     stage.close()

@@ -6,7 +6,6 @@ A tenth of the requests is hostile. Request N is the same each time.
 import json
 import random
 import re
-import signal
 import subprocess
 import sys
 import tempfile
@@ -167,14 +166,12 @@ def _send(
 @contextmanager
 def _server(model: Path, said: Path) -> Iterator[tuple[subprocess.Popen[bytes], int]]:
     """Run a server and yield its process and its port; its messages go to a file."""
-    command = [sys.executable, "-m", "convs2s", "serve", str(model), "--port", "0"]
-    command += ["--device", "cpu", "--threads", "2"]
-    command += ["--stop-seconds", str(STOP_SECONDS)]
-    address = r"http://\S+:(\d+)/"
+    stated = f"--port 0 --device cpu --threads 2 --stop-seconds {STOP_SECONDS}"
+    command = [sys.executable, "-m", "convs2s", "serve", str(model), *stated.split()]
     with said.open("wb") as log, subprocess.Popen(command, stderr=log) as process:
         try:
-            while not (found := re.search(address, said.read_text("utf-8"))):
-                assert process.poll() is None, said.read_text("utf-8")
+            while not (found := re.search(r"http://\S+:(\d+)/", said.read_text())):
+                assert process.poll() is None, said.read_text()
                 time.sleep(0.1)
             yield process, int(found[1])
         finally:
@@ -188,7 +185,7 @@ def _stop(server: ModelServer, process: subprocess.Popen[bytes]) -> float:
         connection.sendall(HEAD + b"Content-Length: %d\r\n\r\n" % len(WORK) + WORK)
     time.sleep(0.3)
     started = time.monotonic()
-    process.send_signal(signal.SIGTERM)
+    process.terminate()
     process.wait()
     taken = time.monotonic() - started
     for connection in busy:
@@ -228,7 +225,7 @@ def run(requests: int, seconds: float = MOST_SECONDS) -> Counter[str]:
         faults.append(f"a traceback: {said[said.index('Traceback') :][:2000]}")
     if stopped > STOP_SECONDS + max(1.0, seconds - MOST_SECONDS):
         faults.append(f"stopped after {stopped:.1f} s")
-    growth = memory[-1] - memory[min(1, len(memory) - 1)]
+    growth = memory[-1] - memory[:2][-1]
     if growth > MOST_GROWTH:
         faults.append(f"grew by {growth >> 20} MiB: {memory}")
     waits.sort()

@@ -5,7 +5,6 @@ import sys
 from collections.abc import Callable
 from contextlib import suppress
 from hashlib import sha256
-from importlib import import_module
 from multiprocessing.connection import Connection
 from pathlib import Path
 
@@ -40,14 +39,13 @@ from tests.support.hub import REPOSITORY
 from tests.support.local_files import FilesBelow
 from tests.support.tiny import build_word_vocabulary
 
-# What the commands import when they begin.
-for late in (
-    "interop.fairseq",
-    "mirror.write",
-    "paper.results_page",
-    "publish.results",
-):
-    import_module(f"convs2s.{late}")
+LATE = [
+    "convs2s.interop.fairseq",
+    "convs2s.mirror.write",
+    "convs2s.paper.results_page",
+    "convs2s.publish.results",
+]
+"""What the commands import when they begin."""
 
 TABLE = "table4"
 TASK = Path("results/tiny")
@@ -74,13 +72,16 @@ def url(path: str) -> str:
     return f"{os.environ['SERVER']}/{path}"
 
 
-def _job(outputs: str, work: Callable[..., object]) -> Perform:
+def _job(
+    work: Callable[..., object], outputs: dict[str, str], **inputs: object
+) -> Perform:
     """Return the job of a rule: ``work`` makes the files that are given to it."""
-    paths = [Path(name) for name in outputs.split()]
+    made = {key: Path(name) for key, name in outputs.items()}
+    first, *_ = made.values()
 
     def perform() -> None:
-        with job(stand_in(Path("logs", paths[0].name), [], paths)):
-            work(*paths)
+        with job(stand_in(f"logs/{first.name}", [], [*made.values()])):
+            work(**made, **inputs)
 
     return perform
 
@@ -103,38 +104,6 @@ def _write_ledger(output: Path) -> None:
     settings, scores = scored_cells()
     shown = cells(settings, TABLE)
     write_ledger(settings, cells=shown, scores=scores, published=None, output=output)
-
-
-def _raw_text() -> RawText:
-    return RawText([(str(TEXT[0]), str(TEXT[1]))], FilesBelow(Path()))
-
-
-def _filter(source: Path, target: Path, report: Path) -> None:
-    tokenize_and_filter(
-        ((line, line) for line in LINES),
-        sides=(source, target),
-        report=report,
-        minimum=1,
-        maximum=8,
-        ratio=None,
-    )
-
-
-def _binarize(store: Path, description: Path) -> None:
-    metadata = DatasetMetadata(
-        task="tiny",
-        languages=Languages(source="en", target="fr"),
-        preparation="moses_test",
-        vocabulary=VocabularySettings(kind="word"),
-    )
-    binarize(
-        text=TEXT,
-        bpe_codes=(),
-        vocabularies=(TASK / "vocabulary/en.tsv", TASK / "vocabulary/fr.tsv"),
-        store=store,
-        description=description,
-        metadata=metadata,
-    )
 
 
 def _decode(lines: Path, text: Path) -> None:
@@ -177,69 +146,93 @@ TYPED = {
 WORKFLOW = {"plan": "--dry-run {second}", "workflow": "{second}"}
 """Commands of ``snakemake``, which need a checkout."""
 
-JOBS: dict[str, Perform] = {
+RAW_TEXT = RawText([(str(TEXT[0]), str(TEXT[1]))], FilesBelow(Path()))
+METADATA = DatasetMetadata(
+    task="tiny",
+    languages=Languages(source="en", target="fr"),
+    preparation="moses_test",
+    vocabulary=VocabularySettings(kind="word"),
+)
+JOBS = {
     "download": _job(
-        "downloads/corpus.en",
         lambda output: download_file(url("corpus.en"), output),
+        {"output": "downloads/corpus.en"},
     ),
     "download known": _job(
-        "downloads/known.en",
         lambda output: download_file(
             url("known.en"), output, sha256=sha256(OTHER).hexdigest()
         ),
+        {"output": "downloads/known.en"},
     ),
     "published": _fetch_published,
-    "ledger": _job("paper/ledger.jsonl", _write_ledger),
+    "ledger": _job(_write_ledger, {"output": "paper/ledger.jsonl"}),
     "extract_corpus": _job(
-        "made/a.zst made/b.zst", lambda *made: extract_corpus(_raw_text(), made)
+        lambda a, b: extract_corpus(RAW_TEXT, (a, b)),
+        {"a": "made/a.zst", "b": "made/b.zst"},
     ),
     "split_training_text": _job(
-        "made/a1.zst made/b1.zst made/a2.zst made/b2.zst",
-        lambda *made: split_training_text(_raw_text(), parts=[made[:2], made[2:]]),
+        lambda a, b, c, d: split_training_text(RAW_TEXT, parts=[(a, b), (c, d)]),
+        {
+            "a": "made/a1.zst",
+            "b": "made/b1.zst",
+            "c": "made/a2.zst",
+            "d": "made/b2.zst",
+        },
     ),
-    "tokenize_and_filter": _job("made/a.zst made/b.zst made/filter.json", _filter),
-    "count_words": _job(
-        "made/w.tsv", lambda output: count_words(text=TEXT[0], output=output)
+    "tokenize_and_filter": _job(
+        lambda a, b, **given: tokenize_and_filter(sides=(a, b), **given),
+        {"a": "made/a.zst", "b": "made/b.zst", "report": "made/filter.json"},
+        pairs=[(line, line) for line in LINES],
+        minimum=1,
+        maximum=8,
+        ratio=None,
     ),
+    "count_words": _job(count_words, {"output": "made/w.tsv"}, text=TEXT[0]),
     "build_vocabulary": _job(
-        "made/v.tsv", lambda output: build_word_vocabulary(TASK / "words.tsv", output)
+        build_word_vocabulary, {"table": "made/v.tsv"}, words=TASK / "words.tsv"
     ),
     "learn_bpe": _job(
-        "made/codes.txt",
-        lambda output: learn_bpe(words=[TASK / "words.tsv"], output=output, merges=9),
+        learn_bpe,
+        {"output": "made/codes.txt"},
+        words=[TASK / "words.tsv"],
+        merges=9,
     ),
-    "binarize": _job("made/train.arrow made/train.json", _binarize),
+    "binarize": _job(
+        binarize,
+        {"store": "made/train.arrow", "description": "made/train.json"},
+        text=TEXT,
+        bpe_codes=(),
+        vocabularies=(TASK / "vocabulary/en.tsv", TASK / "vocabulary/fr.tsv"),
+        metadata=METADATA,
+    ),
     "align_words": _job(
-        "made/links.zst",
-        lambda output: align_words(
-            source=TEXT[0], target=TEXT[1], links=output, pairs=None
-        ),
+        align_words,
+        {"links": "made/links.zst"},
+        source=TEXT[0],
+        target=TEXT[1],
+        pairs=None,
     ),
     "build_dictionary": _job(
-        "made/dictionary.tsv made/candidates.tsv",
-        lambda dictionary, candidates: build_dictionary(
-            source="text.en",
-            target="text.en",
-            links="links",
-            dictionary=dictionary,
-            candidates=candidates,
-        ),
+        build_dictionary,
+        {"dictionary": "made/dictionary.tsv", "candidates": "made/candidates.tsv"},
+        source="text.en",
+        target="text.en",
+        links="links",
     ),
     "learn_truecaser": _job(
-        "made/truecaser.tsv",
-        lambda output: learn_truecaser(text=Path("text.en"), output=output),
+        learn_truecaser, {"output": "made/truecaser.tsv"}, text=Path("text.en")
     ),
-    "decode_test_set": _job("made/test.jsonl made/test.txt", _decode),
+    "decode_test_set": _job(
+        _decode, {"lines": "made/test.jsonl", "text": "made/test.txt"}
+    ),
     "evaluate_bleu": _job(
-        "made/bleu.json",
-        lambda output: evaluate_bleu(
-            translations=RUN / "test.beam5.jsonl",
-            raw=TASK / "corpus/raw/test.target.zst",
-            tokenized=TASK / "corpus/tok/test.target.zst",
-            output=output,
-            test_set="test",
-            manifest={},
-        ),
+        evaluate_bleu,
+        {"output": "made/bleu.json"},
+        translations=RUN / "test.beam5.jsonl",
+        raw=TASK / "corpus/raw/test.target.zst",
+        tokenized=TASK / "corpus/tok/test.target.zst",
+        test_set="test",
+        manifest={},
     ),
 }
 """Jobs of rules and of the plan."""

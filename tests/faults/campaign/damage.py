@@ -38,7 +38,8 @@ def encoded(text: str) -> bytes:
 
 
 def _flip(content: bytes, draw: Draw) -> bytes:
-    return flipped(content or b"\0", draw.randrange(8 * max(1, len(content))))
+    content = content or b"\0"
+    return flipped(content, draw.randrange(8 * len(content)))
 
 
 def _cut(content: bytes, draw: Draw) -> bytes:
@@ -69,9 +70,8 @@ def _number(content: bytes, draw: Draw) -> bytes:
     found = list(re.finditer(rb"\d+", content[:50_000]))
     if not found:
         return content
-    one = draw.choice(found)
-    number = draw.choice(NUMBERS).encode()
-    return content[: one.start()] + number + content[one.end() :]
+    start, end = draw.choice(found).span()
+    return content[:start] + draw.choice(NUMBERS).encode() + content[end:]
 
 
 def damaged(content: bytes, draw: Draw) -> bytes:
@@ -93,7 +93,7 @@ def changed(value: Any, draw: Draw) -> Any:
     """Put something else into one place of a value of JSON."""
     if not isinstance(value, dict | list) or not value:
         return draw.choice(VALUES)
-    keys = list(value) if isinstance(value, dict) else list(range(len(value)))
+    keys = list(value) if isinstance(value, dict) else range(len(value))
     key = draw.choice(keys[:20])
     action = draw.choice(("below", "below", "replace", "remove", "wrap"))
     if action == "below":

@@ -5,6 +5,7 @@ same of it as of the sound one.
 """
 
 import random
+import sys
 import tempfile
 from collections import Counter
 from contextlib import redirect_stderr, redirect_stdout
@@ -21,12 +22,12 @@ def outcomes(reader: Reader, flips: int, draw: random.Random) -> Counter[str]:
     """Flip so many bits of a file, one at a time; return what became of them."""
     counts: Counter[str] = Counter()
     content = reader.path.read_bytes()
-    sound = reader.outcome()
-    assert sound[0] is None, sound
+    refused, sound = reader.outcome()
+    assert refused is None, refused
     for _ in range(flips):
         reader.path.write_bytes(flipped(content, draw.randrange(8 * len(content))))
         refused, made = reader.outcome()
-        silent = "harmless" if made == sound[1] else "faults"
+        silent = "harmless" if made == sound else "faults"
         counts["noticed" if refused else silent] += 1
     reader.path.write_bytes(content)
     return counts
@@ -36,7 +37,8 @@ def run(flips: int) -> Counter[str]:
     """Flip so many bits in all; print and return how many were noticed, harmless or neither."""
     torch.set_num_threads(1)
     draw = random.Random(1)
-    found = []
+    whole: Counter[str] = Counter()
+    said = sys.stdout
     with (
         tempfile.TemporaryDirectory() as folder,
         redirect_stdout(StringIO()),
@@ -45,10 +47,7 @@ def run(flips: int) -> Counter[str]:
         guarded = [one for one in readers(Path(folder)) if one.is_guarded]
         for reader in guarded:
             counts = outcomes(reader, -(-flips // len(guarded)), draw)
-            found.append((reader.name, counts))
-    whole: Counter[str] = Counter()
-    for name, counts in found:
-        print(f"{name:30} {dict(counts)}")
-        whole += counts
+            print(f"{reader.name:30} {dict(counts)}", file=said)
+            whole += counts
     print(f"flips: {whole.total()} bits: {dict(whole)}")
     return whole

@@ -1,45 +1,27 @@
 """Files of a format that no sound writer has made."""
 
-import bz2
-import gzip
 import json
-import lzma
-from collections.abc import Callable
 from contextlib import suppress
 
 import torch
 import yaml
-import zstandard
 from safetensors.torch import load, save
 
 from convs2s.files.tensors import DIGEST, METADATA_KEY, _digest
-from tests.faults.campaign.damage import Change, Draw, changed
+from tests.faults.campaign.damage import Change, Draw, changed, damaged
 from tests.support.archives import COMPRESS
 
 MEMBER = "corpus/news.en"
 
 
-def _unpack_zstandard(content: bytes) -> bytes:
-    return zstandard.ZstdDecompressor().decompressobj().decompress(content)
+def repacked(suffix: str, content: bytes) -> Change:
+    """Damage what is within a compression, once or twice in the file."""
 
-
-UNPACK: dict[str, Callable[[bytes], bytes]] = {
-    ".gz": gzip.decompress,
-    ".bz2": bz2.decompress,
-    ".xz": lzma.decompress,
-    ".zst": _unpack_zstandard,
-}
-
-
-def repacked(suffix: str, change: Change) -> Change:
-    """Change what is within a compression."""
-    unpack, pack = UNPACK[suffix], COMPRESS[suffix]
-
-    def change_inside(content: bytes, draw: Draw) -> bytes:
-        packed = pack(change(unpack(content), draw))
+    def change(_: bytes, draw: Draw) -> bytes:
+        packed = COMPRESS[suffix](damaged(content, draw))
         return packed * draw.choice((1, 1, 1, 2))
 
-    return change_inside
+    return change
 
 
 def odd_tensor(tensors: dict[str, torch.Tensor], draw: Draw) -> None:
@@ -51,10 +33,10 @@ def odd_tensor(tensors: dict[str, torch.Tensor], draw: Draw) -> None:
         one.float() * torch.nan,
         one.to(torch.int32),
         one.to(torch.complex64),
-        flat[:1].clone(),
-        flat[:0].clone(),
-        flat[0].clone(),
-        one[None].clone(),
+        flat[:1],
+        flat[:0],
+        flat[0],
+        one[None],
         one.to(torch.float16),
         (one.float() + 1) * 1e30,
     )

@@ -8,12 +8,10 @@ import random
 import resource
 import signal
 import tempfile
-import time
 import traceback
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import chdir
-from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
@@ -44,44 +42,22 @@ def _too_slow(*_: object) -> None:
     raise TooSlowError
 
 
-@dataclass
-class Outcome:
-    """What became of a reader's inputs: how many were read, or refused in a line, or neither."""
-
-    name: str
-    read: int = 0
-    refused: int = 0
-    bytes: int = 0
-    faults: list[str] = field(default_factory=list)
-
-    def attempt(self, read: Callable[[], str | None], keep: str) -> bool:
-        """Try an input, which ``read`` refuses by a message; return whether that was no fault."""
-        fault = ""
-        started = time.process_time()
-        signal.setitimer(signal.ITIMER_PROF, 1.5 * MOST_SECONDS)
-        try:
-            message = read()
-            self.refused += message is not None
-            self.read += message is None
-            if message and "memory" in message:
-                fault = f"wants too much memory: {message:.300}"
-        except TooSlowError:
-            fault = "takes too long"
-        except Exception as error:
-            where = traceback.extract_tb(error.__traceback__)[-1]
-            place = f"{where.filename}:{where.lineno}"
-            fault = f"{type(error).__name__}: {error!s:.300} ({place})"
-        finally:
-            signal.setitimer(signal.ITIMER_PROF, 0)
-        if time.process_time() - started > MOST_SECONDS:
-            fault = "takes too long"
-        if fault:
-            self.faults.append(f"{fault}: {keep}")
-        return not fault
-
-    def __str__(self) -> str:
-        said = f"{self.name:40} {self.read:6} read, {self.refused:6} refused"
-        return "\n  ".join([f"{said}, {self.bytes >> 20:4} MiB", *self.faults])
+def _verdict(read: Callable[[], str | None]) -> str:
+    """Try an input, which ``read`` refuses by a message; return what became of it."""
+    signal.setitimer(signal.ITIMER_PROF, MOST_SECONDS, 1)  # again where nobody hears it
+    try:
+        message = read()
+    except TooSlowError:
+        return "takes too long"
+    except Exception as error:
+        where = traceback.extract_tb(error.__traceback__)[-1]
+        place = f"{where.filename}:{where.lineno}"
+        return f"{type(error).__name__}: {error!s:.300} ({place})"
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
+    if message and "memory" in message:
+        return f"wants too much memory: {message:.300}"
+    return "read" if message is None else "refused"
 
 
 def _peak() -> int:
@@ -89,31 +65,28 @@ def _peak() -> int:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10
 
 
-def _try_reader(reader: Reader, inputs: int, kept: Path) -> Outcome:
-    outcome = Outcome(reader.name)
+Input = tuple[Callable[[], str | None], Path, bytes]
+"""What tries an input, and where its content is kept if that is a fault."""
+
+
+def _inputs(reader: Reader, number_of_inputs: int, kept: Path) -> Iterator[Input]:
     sound = reader.path.read_bytes()
-    before = _peak()
-    for number in range(inputs):
+    for number in range(number_of_inputs):
         draw = random.Random(f"{reader.name} {number}")
         content = draw.choice((damaged, reader.change))(sound, draw)
         reader.path.write_bytes(content)
         copy = kept / f"{number}.{reader.path.name}"
-        if not outcome.attempt(lambda: reader.outcome()[0], str(copy)):
-            copy.write_bytes(content)
+        yield lambda: reader.outcome()[0], copy, content
     reader.path.write_bytes(sound)
-    outcome.bytes = _peak() - before
-    if outcome.bytes > MOST_BYTES:
-        outcome.faults.append(f"takes {outcome.bytes >> 20} MiB")
-    return outcome
 
 
 def command_line(draw: Draw, words: list[str]) -> list[str]:
     """Draw a command with words that nobody would type after its options."""
     parser = whole_parser()
     line: list[str] = []
-    while commands := commands_below(parser):
-        line.append(draw.choice(sorted(commands.keys() - OUTSIDE)))
-        parser = commands[line[-1]]
+    while commands := commands_below(parser).keys() - OUTSIDE:
+        line.append(draw.choice(sorted(commands)))
+        parser = commands_below(parser)[line[-1]]
     for action in parser._actions:
         if action.required or draw.random() < 0.4:
             line += action.option_strings[-1:]
@@ -128,23 +101,27 @@ def _run_command(line: list[str]) -> str | None:
     try:
         main(line)
     except SystemExit as ended:
-        code = ended.code
+        code = str(ended.code)
     else:
         return None
     # argparse has codes of its own; a text is a line for the user.
-    assert code in (None, 0, 2) or str(code).startswith("convs2s: error: ")
-    assert str(code).isprintable()
-    return str(code)
+    assert code in ("None", "0", "2") or code.startswith("convs2s: error: ")
+    assert code.isprintable()
+    return code
 
 
-def _try_commands(inputs: int, files: list[str]) -> Outcome:
-    outcome = Outcome("commands")
+def _command_inputs(
+    number_of_inputs: int, files: list[str], kept: Path
+) -> Iterator[Input]:
     words = [*WORDS, *files, "1", "2", "0.5", "en", "demo", "cpu", "absent"]
     typed = [word for word in words if "\0" not in word and "\udcff" not in word]
-    for number in range(inputs):
+    for number in range(number_of_inputs):
         line = command_line(random.Random(number), typed)
-        outcome.attempt(partial(_run_command, line), f"{line}"[:1000])
-    return outcome
+        yield (
+            partial(_run_command, line),
+            kept / f"{number}.command",
+            repr(line).encode(),
+        )
 
 
 def run(inputs: int) -> Counter[str]:
@@ -159,7 +136,26 @@ def run(inputs: int) -> Counter[str]:
     said = os.fdopen(os.dup(1), "w")
     for stream in (0, 1, 2):
         os.dup2(nowhere, stream)
-    outcomes = []
+    faults: Counter[str] = Counter()
+
+    def report(name: str, inputs: Iterable[Input]) -> None:
+        before = _peak()
+        counts: Counter[str] = Counter()
+        for read, copy, content in inputs:
+            verdict = _verdict(read)
+            if verdict not in ("read", "refused"):
+                copy.write_bytes(content)
+                verdict += f": {copy}"
+            counts[verdict] += 1
+        grown = _peak() - before
+        if grown > MOST_BYTES:
+            counts["takes too much memory"] += 1
+        line = f"{name:40} {counts.pop('read', 0):6} read, {counts.pop('refused', 0):6} refused"
+        print(
+            f"{line}, {grown >> 20:4} MiB", *counts, sep="\n  ", file=said, flush=True
+        )
+        faults.update(counts)
+
     with tempfile.TemporaryDirectory(prefix="convs2s-fuzzing-") as name, chdir(name):
         every = list(readers(Path(name) / "samples"))
         used = int(Path("/proc/self/statm").read_text().split()[0])
@@ -168,11 +164,9 @@ def run(inputs: int) -> Counter[str]:
         resource.setrlimit(resource.RLIMIT_AS, (limit, hard))
         share = -(-inputs // (len(every) + 1))
         for reader in every:
-            outcomes.append(_try_reader(reader, share, kept))
-            print(outcomes[-1], file=said, flush=True)
-        outcomes.append(_try_commands(share, [str(reader.path) for reader in every]))
-        print(outcomes[-1], file=said)
-    faults = sum(len(one.faults) for one in outcomes)
-    tried = f"{share * len(outcomes)} inputs of {len(outcomes)} readers"
-    print(f"fuzzing: {tried}, {faults} faults in {kept}", file=said, flush=True)
-    return Counter(faults=faults)
+            report(reader.name, _inputs(reader, share, kept))
+        paths = [str(reader.path) for reader in every]
+        report("commands", _command_inputs(share, paths, kept))
+    tried = f"{share} inputs of each of {len(every) + 1} readers"
+    print(f"fuzzing: {tried}, {faults.total()} faults in {kept}", file=said, flush=True)
+    return Counter(faults=faults.total())

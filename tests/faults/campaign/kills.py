@@ -6,6 +6,7 @@ That is at a drawn time, or when Snakemake enters a drawn system call on one of 
 
 import os
 import random
+import re
 import shutil
 import signal
 import subprocess
@@ -24,6 +25,7 @@ from tests.faults.campaign import traced
 from tests.faults.campaign.traced import FILES_CHANGE, WRITES
 from tests.support.checkout import Checkout, check_out
 from tests.support.mirror import DEVICE, add_mirror
+from tests.support.own_pair import TINY
 
 IN_A_ROW = 5
 """Kills of one run, which then goes on from where the last of them left it."""
@@ -44,24 +46,13 @@ STAGES = {
     "score": f"{TASK}/bleu.txt",
 }
 """Stage -> what is asked for; what the stage before makes is there."""
-SUFFIXES = (
-    ".arrow",
-    ".tsv",
-    ".zst",
-    ".safetensors",
-    ".jsonl",
-    ".txt",
-    ".gz",
-    ".tgz",
-    "",
-)
-"""Of files whose bytes depend on nothing but their inputs."""
+RESULTS = re.compile(r"(\.(arrow|tsv|zst|safetensors|jsonl|txt|t?gz)|/\.?[^/.]+)$")
+"""Files whose bytes depend on nothing but their inputs, if they are none of the next."""
+PASSING = re.compile(r"/(state|archives)/|/history\.jsonl$|/\.partial\.")
 
-BLOCKS = [{"layers": 1, "width": 16, "kernel": 3}]
-SIZES = {"embedding": 16, "output_embedding": 16, "encoder": BLOCKS, "decoder": BLOCKS}
 TRAINING = {"maximum_epochs": 2, "checkpoint_minutes": 1 / 60}
 OVERRIDES = {
-    "models": {"demo": {"architecture": SIZES, "training": TRAINING}},
+    "models": {"demo": TINY | {"training": TRAINING}},
     "tasks": {"demo_en_fr": {"headline": {"seeds": [1]}}},
 }
 
@@ -84,14 +75,14 @@ def calls_of_snakemake(checkout: Checkout, stage: str) -> list[tuple[str, str]]:
     tracer = traced.attach(process.pid, log)
     process.wait()
     tracer.communicate()
-    records = [checkout / name for name in RECORDS]
     found = set()
     for call in traced.calls(log, checkout.folder):
         changes = call.name in ("fsync", "ftruncate", *WRITES, *FILES_CHANGE)
         if changes or (call.name == "openat" and "O_CREAT" in call.words):
-            for path in call.paths:
-                if any(path.is_relative_to(folder) for folder in records):
-                    found.add((call.name, str(path.relative_to(checkout.folder))))
+            for path in map(str, call.paths):
+                name = path.removeprefix(f"{checkout.folder}/")
+                if name.startswith(RECORDS):
+                    found.add((call.name, name))
     return sorted(found)
 
 
@@ -109,25 +100,17 @@ def kill(process: subprocess.Popen[bytes], way: str, draw: random.Random) -> Non
 
 def results(checkout: Checkout) -> dict[str, str]:
     """Return the checksums of a run's files by their names; times and states are none of them."""
-    found = {}
-    for name in checkout.files("results"):
-        path = Path(name)
-        passing = {"state", "archives", "history.jsonl"} & {*path.parts}
-        if path.suffix in SUFFIXES and not passing and "/.partial." not in name:
-            found[name] = sha256(checkout / name)
-    return found
+    found = filter(RESULTS.search, checkout.files("results"))
+    return {name: sha256(checkout / name) for name in found if not PASSING.search(name)}
 
 
 def kill_at_call(checkout: Checkout, stage: str, call: tuple[str, str]) -> None:
     """Start a run, and kill the process that enters a call on a file; jobs are left."""
     name, path = call
     process = start(checkout, stage)
-    tracer = traced.attach(
-        process.pid,
-        Path(os.devnull),
-        f"{name}:signal=SIGKILL",
-        files=(path, str(checkout / path)),
-    )
+    kill_it = f"{name}:signal=SIGKILL"
+    null = Path(os.devnull)
+    tracer = traced.attach(process.pid, null, kill_it, path, str(checkout / path))
     process.wait()
     tracer.kill()  # jobs that go on are not waited for
     tracer.communicate()

@@ -5,7 +5,6 @@ work with nothing removed before. Moments and pairs are drawn, the same each tim
 """
 
 import json
-import os
 import random
 import re
 import shutil
@@ -15,34 +14,26 @@ import zipfile
 from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import chdir
-from dataclasses import dataclass
 from hashlib import sha256
 from itertools import combinations, cycle, islice
 from multiprocessing import get_context
 from pathlib import Path
+from typing import NamedTuple
 
 from convs2s.files import checksums
 from convs2s.files.tensors import load_tensors
 from convs2s.files.text import write_lines
-from convs2s.layout import TaskFolder
 from convs2s.paper.cells import cells
-from tests.faults.campaign import traced
-from tests.faults.campaign.commands import (
-    REFUSAL,
-    REFUSED,
-    TABLE,
-    WORKFLOW,
-    perform,
-    scored_cells,
-)
+from tests.faults.campaign import commands, traced
+from tests.faults.campaign.commands import REFUSAL, REFUSED, TABLE, WORKFLOW
 from tests.faults.campaign.samples import ROOT
+from tests.faults.campaign.samples import prepare_by_hand as prepare_by_hand
 from tests.faults.downloads import BODY, OTHER
 from tests.faults.loopback import LoopbackServer, Served
 from tests.support import own_pair, tiny
 from tests.support.cells import bleu, write
 from tests.support.checkout import Checkout, check_out
 from tests.support.golden import DATA
-from tests.support.tiny_results import write_results
 
 NAMES = (
     "download",
@@ -96,10 +87,9 @@ Files = dict[str, str]
 def files_of(folder: Path) -> Files:
     """Return the files of a place; a link to a folder is none."""
     found = {}
-    for current, _, names in os.walk(folder):
-        for path in (Path(current, name) for name in names):
-            if not path.is_symlink():
-                found[str(path.relative_to(folder))] = checksums.sha256(path)
+    for path in folder.rglob("*"):
+        if path.is_file() and not path.is_symlink():
+            found[str(path.relative_to(folder))] = checksums.sha256(path)
     return found
 
 
@@ -123,32 +113,30 @@ def check_format(path: Path) -> None:
         assert path.stat().st_size > 0, "it is empty"
 
 
-@dataclass(frozen=True)
-class Ended:
-    """How a process ended: its exit code (None: it was killed, as it did not) and its streams."""
+class Ended(NamedTuple):
+    """How a command ended: its exit code (None: it was killed, as it did not) and its streams."""
 
+    name: str
     code: int | None
     out: str
     err: str
 
-    def fault(self) -> str | None:
-        """Say what is wrong with how a command ended that may be refused."""
-        if self.code is None or "Traceback" in self.err + self.out:
-            return f"exit code {self.code}, a traceback or no end: {self.err[-1500:]}"
+    def check(self) -> None:
+        """Raise where it has neither done its work nor refused it in a line."""
+        end = f"{self.name}: exit code {self.code}: {self.err[-1500:]}"
+        assert self.code is not None, f"no end: {end}"
+        assert "Traceback" not in self.err + self.out, f"a traceback: {end}"
         clear = [line for line in self.err.splitlines() if re.match(CLEAR, line)]
-        if self.code not in (0, 75) and (self.code != 1 or len(clear) != 1):
-            return f"exit code {self.code}, not one clear line: {self.err[-1500:]}"
-        return None
+        is_refused = self.code == 1 and len(clear) == 1
+        assert self.code in (0, 75) or is_refused, f"not one clear line: {end}"
 
-    def fault_alone(self, name: str) -> str | None:
-        """Say what is wrong where the command must do its work, or find it done."""
-        if self.code == 0 or (name in REFUSED and REFUSAL in self.err):
-            return None
-        return f"{name} again: {self.code}: {self.err[-1500:]}"
+    def check_done(self) -> None:
+        """Raise where it has not done its work, nor found it done."""
+        found_done = self.name in REFUSED and REFUSAL in self.err
+        assert self.code == 0 or found_done, f"again: {self}"
 
 
-@dataclass(frozen=True)
-class Alone:
+class Alone(NamedTuple):
     """What a command makes when nothing disturbs it.
 
     Attributes:
@@ -162,18 +150,8 @@ class Alone:
     out: str | None
 
 
-def prepare_by_hand(folder: Path) -> str:
-    """Write what the commands read, without the workflow; return the folder of the task."""
-    shutil.copytree(ROOT / "config", folder / "config")
-    shutil.copy(ROOT / "config.yaml", folder)
-    # Manifests hold paths as the workflow names them.
-    with chdir(folder), tiny.whole_states():
-        write_results(TaskFolder("results/tiny"))
-    return "results/tiny"
-
-
 def _prepare_by_workflow(folder: Path) -> str:
-    """Likewise of a checkout in which the workflow has run."""
+    """Do so in a checkout, by running the workflow."""
     checkout = Checkout(check_out(ROOT, folder.parent).folder.rename(folder))
     own_pair.write_text(checkout)
     own_pair.write_tasks(ROOT, checkout)
@@ -202,7 +180,7 @@ class Stage:
         for path, body in served.items():
             self.server.serve(f"/{path}", Served(body, pause=pause))
         self._context = get_context("forkserver")
-        self._context.set_forkserver_preload(["tests.faults.campaign.commands"])
+        self._context.set_forkserver_preload([commands.__name__, *commands.LATE])
         self.initial = files_of(self.before)
         self.alone: dict[str, Alone] = {}
 
@@ -225,7 +203,7 @@ class Stage:
         pairs = (f"one {number}\tun {number}" for number in range(200))
         write_lines(folder / "pairs.tsv", pairs)
         with chdir(folder):
-            settings, _ = scored_cells()
+            settings, _ = commands.scored_cells()
             for number, cell in enumerate(cells(settings, TABLE)[:6]):
                 if cell.address.column == "bleu":
                     write(cell.paths[0], bleu(20.0 + number, 19.0))
@@ -240,18 +218,22 @@ class Stage:
         return Path(shutil.copytree(self.before, trial / "place", symlinks=True))
 
     def start(
-        self, name: str, trial: Path, log: Path | None = None, *injected: str
+        self,
+        name: str,
+        trial: Path,
+        log: Path | None = None,
+        injected: str | None = None,
     ) -> Callable[[], Ended]:
         """Start a command; return what waits for its end. With a log, strace traces it."""
         said = trial / f"said {time.monotonic_ns()}"
         here, there = self._context.Pipe()
         process = self._context.Process(
-            target=perform, args=(there, name, trial / "place", said)
+            target=commands.perform, args=(there, name, trial / "place", said)
         )
         process.start()
         here.recv()
         assert process.pid is not None
-        tracer = traced.attach(process.pid, log, *injected) if log else None
+        tracer = traced.attach(process.pid, log, injected) if log else None
         here.send(None)
 
         def end() -> Ended:
@@ -262,7 +244,8 @@ class Stage:
             if tracer is not None:
                 tracer.communicate()
             streams = (Path(f"{said}.{end}") for end in ("out", "err"))
-            return Ended(code, *(one.read_text("utf-8", "replace") for one in streams))
+            texts = (one.read_text("utf-8", "replace") for one in streams)
+            return Ended(name, code, *texts)
 
         return end
 
@@ -280,57 +263,44 @@ class Stage:
         varying = {path for path in files if files[path] != others.get(path)}
         self.alone[name] = Alone(files, varying, out if out == other else None)
 
-    def wrong(
+    def check(
         self, names: Sequence[str], trial: Path, before: Files, stays: re.Pattern[str]
-    ) -> str | None:
-        """Say what is neither as before, nor what one of the commands makes, nor what may stay."""
+    ) -> None:
+        """Raise at what is neither as before, nor what a command makes, nor what may stay."""
         alone = [self.alone[name] for name in names]
         for path, digest in files_of(trial / "place").items():
             made = {one.files.get(path) for one in alone}
             if digest in (before.get(path), *made) or stays.search(path):
                 continue
-            if made == {None}:
-                return f"left behind: {path}"
-            if not any(path in one.varying for one in alone):
-                return f"wrong bytes: {path}"
+            assert made != {None}, f"left behind: {path}"
+            assert any(path in one.varying for one in alone), f"wrong bytes: {path}"
             try:
                 check_format(trial / "place" / path)
             except Exception as error:
-                return f"not whole: {path}: {type(error).__name__}: {error}"
-        return None
+                raise AssertionError(f"not whole: {path}: {error!r}") from error
 
-    def absent(self, name: str, trial: Path) -> str | None:
-        """Say what a command leaves, and what is not there."""
+    def check_present(self, name: str, trial: Path) -> None:
+        """Raise where something is not there that a command leaves."""
         left = {path for path in self.alone[name].files if not TEMPORARY.search(path)}
         absent = left - files_of(trial / "place").keys()
-        return f"not there: {sorted(absent)}" if absent else None
+        assert not absent, f"{name}: not there: {sorted(absent)}"
 
 
-class Pairs(Stage):
-    """Runs pairs of commands."""
-
-    def fault(self, names: tuple[str, str], trial: Path) -> str | None:
-        """Run a trial; return what was wrong, if anything was."""
-        draw = random.Random(f"{names} {trial.name}")
-        both = draw.sample(names, 2)
-        offset = draw.choice((0.0, draw.uniform(0.0, MOST_OFFSET)))
-        self.copy(trial)
-        first = self.start(both[0], trial)
-        time.sleep(offset)
-        second = self.start(both[1], trial)
-        for name, ended in zip(both, (first(), second()), strict=True):
-            fault = ended.fault() or self.wrong(both, trial, self.initial, TEMPORARY)
-            if not fault and ended.code == 0:
-                fault = self.absent(name, trial)
-            if fault:
-                return f"{both} {offset:.2f} s apart: {name}: {fault}"
-        for name in names:
-            fault = self.start(name, trial)().fault_alone(name)
-            fault = fault or self.absent(name, trial)
-            if fault:
-                return f"{both}, each again: {name}: {fault}"
-        fault = self.wrong(both, trial, self.initial, STAYS)
-        return f"{both}, each again: {fault}" if fault else None
+def try_pair(stage: Stage, both: list[str], offset: float, trial: Path) -> None:
+    """Run a trial of a pair, and raise where something is wrong."""
+    stage.copy(trial)
+    first = stage.start(both[0], trial)
+    time.sleep(offset)
+    second = stage.start(both[1], trial)
+    for name, ended in zip(both, (first(), second()), strict=True):
+        ended.check()
+        if ended.code == 0:
+            stage.check_present(name, trial)
+    stage.check(both, trial, stage.initial, TEMPORARY)
+    for name in both:
+        stage.start(name, trial)().check_done()
+        stage.check_present(name, trial)
+    stage.check(both, trial, stage.initial, STAYS)
 
 
 def pairs(names: Sequence[str], trials: int) -> list[tuple[str, str]]:
@@ -352,16 +322,20 @@ def pairs(names: Sequence[str], trials: int) -> list[tuple[str, str]]:
 def run(trials: int, names: Sequence[str] = NAMES) -> Counter[str]:
     """Run trials; print each fault, and count them."""
     counts = Counter(trials=trials)
-    stage = Pairs(names, pause=0.03)
+    stage = Stage(names, pause=0.03)
     for name in names:
         stage.run_alone(name)
     for number, pair in enumerate(pairs(names, trials)):
         trial = stage.folder / f"trial{number}"
-        if fault := stage.fault(pair, trial):
-            counts["faults"] += 1
-            print(f"  {fault} (kept: {trial})", flush=True)
-        else:
+        draw = random.Random(f"{pair} {trial.name}")
+        both = draw.sample(pair, 2)
+        offset = draw.choice((0.0, draw.uniform(0.0, MOST_OFFSET)))
+        try:
+            try_pair(stage, both, offset, trial)
             shutil.rmtree(trial)
+        except AssertionError as fault:
+            counts["faults"] += 1
+            print(f"  {both} {offset:.2f} s apart: {fault} (kept: {trial})", flush=True)
     stage.close()
     print(f"pairs: {dict(counts)}")
     return counts

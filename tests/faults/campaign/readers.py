@@ -2,10 +2,8 @@
 
 import json
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from convs2s.cli.n_best import read_groups
 from convs2s.config.corpus import Languages
@@ -39,9 +37,9 @@ from convs2s.text.dictionary import build_dictionary, read_candidates, read_dict
 from convs2s.text.links import read_links
 from convs2s.text.truecase import read_truecaser
 from convs2s.training.data import TrainingData
-from tests.faults.campaign import formats
 from tests.faults.campaign.damage import Change, changed_json, changed_lines, damaged
 from tests.faults.campaign.damage import rewritten as words
+from tests.faults.campaign.formats import MEMBER, changed_yaml, odd_tensors, repacked
 from tests.faults.campaign.samples import RUN, TASK, make_samples, stand_in
 from tests.support import tiny
 from tests.support.archives import COMPRESS
@@ -56,9 +54,10 @@ config/downloads.yaml config/costs.yaml config/scales/demo.yaml"""
 Read = Callable[[Path], object]
 """Reads a file, and uses what it has read as the package does."""
 
+Row = tuple[str | Path, Read, Change]
 
-@dataclass(frozen=True)
-class Reader:
+
+class Reader(NamedTuple):
     """What reads a kind of file.
 
     Attributes:
@@ -118,14 +117,12 @@ def readers(folder: Path) -> Iterator[Reader]:
         ("model.pt", lambda path: _import(path, sound), damaged),
     ):
         yield Reader(folder / name, read, change, is_guarded=True, named="")
-    root = folder / "root"
     for name in CONFIGURATION.split():
         # A fault may be told of another file that refers to what is gone.
-        read = partial(_load, root)
-        yield Reader(root / name, read, formats.changed_yaml, named=".yaml")
+        yield Reader(folder / "root" / name, _load, changed_yaml, named=".yaml")
 
 
-def _files(folder: Path) -> list[tuple[str, Read, Change]]:
+def _files(folder: Path) -> list[Row]:
     text = folder / "text"
     return [
         ("text.tar", _member, damaged),
@@ -137,7 +134,11 @@ def _files(folder: Path) -> list[tuple[str, Read, Change]]:
         ("pairs.jsonl", _pairs, changed_lines),
         ("pairs.tmx", _pairs, words),
         ("pairs.xml", _pairs, words),
-        ("columns", _columns, words),
+        (
+            "columns",
+            lambda path: read_columns(read_lines(path), ("title", "body"), str(path)),
+            words,
+        ),
         (f"{TASK}/vocabulary/en.tsv", lambda path: read_vocabulary(path).tokens, words),
         ("codes", lambda path: Bpe(read_codes(path)).split("lower lowest x"), words),
         ("links", read_links, words),
@@ -161,7 +162,7 @@ def _files(folder: Path) -> list[tuple[str, Read, Change]]:
     ]
 
 
-def _guarded_files(folder: Path) -> list[tuple[str, Read, Change]]:
+def _guarded_files(folder: Path) -> list[Row]:
     trainer = tiny.trainer(folder / TASK, folder / "state")
     last = trainer.folder.last
     state = next(folder.glob(f"{RUN}/state/*/last.safetensors"))
@@ -175,32 +176,32 @@ def _guarded_files(folder: Path) -> list[tuple[str, Read, Change]]:
 
     def corpus(path: Path) -> object:
         outputs = folder / "corpus.source", folder / "corpus.target"
-        files = [(f"{path}#{formats.MEMBER}", str(folder / "links"))]
+        files = [(f"{path}#{MEMBER}", str(folder / "links"))]
         extract_corpus(RawText(files, FilesBelow(folder)), output=outputs)
         return read_lines(outputs[0])
 
-    best = str(state.with_name("best.safetensors").relative_to(folder))
-    found: list[tuple[str, Read, Change]] = [
+    found: list[Row] = [
         ("deflated.zip", _member, damaged),
         ("bzip2.zip", _member, damaged),
         ("lzma.zip", corpus, damaged),
-        (str(last.relative_to(folder)), restore, formats.odd_tensors),
-        (best, load_tensors, formats.odd_tensors),
-        (f"{RUN}/model.safetensors", _translate, formats.odd_tensors),
+        (last, restore, odd_tensors),
+        (state.with_name("best.safetensors"), load_tensors, odd_tensors),
+        (f"{RUN}/model.safetensors", _translate, odd_tensors),
         (f"{TASK}/dataset/train.arrow", _task, damaged),
         (f"{TASK}/dataset/valid.arrow", _task, damaged),
         (f"{TASK}/vocabulary/fr.tsv", _task, words),
         (f"{TASK}/dataset/valid.json", _task, changed_json),
     ]
     for suffix in COMPRESS:
-        inside = formats.repacked(suffix, damaged)
-        found.append((f"text.tar{suffix}", corpus, inside))
-        found.append((f"text{suffix}", read_lines, inside))
+        change = repacked(suffix, (folder / "text.tar").read_bytes())
+        found.append((f"text.tar{suffix}", corpus, change))
+        change = repacked(suffix, (folder / "text").read_bytes())
+        found.append((f"text{suffix}", read_lines, change))
     return found
 
 
 def _member(path: Path) -> object:
-    with open_member(path, formats.MEMBER) as stream:
+    with open_member(path, MEMBER) as stream:
         return stream.read()
 
 
@@ -211,10 +212,6 @@ def _fields(path: Path) -> object:
 
 def _pairs(path: Path) -> object:
     return read_files([str(path)], Reading(Languages(source="en", target="fr")))
-
-
-def _columns(path: Path) -> object:
-    return read_columns(read_lines(path), ("title", "body"), str(path))
 
 
 def _dictionary(text: Path, links: Path) -> None:
@@ -259,13 +256,7 @@ def _import(checkpoint: Path, source: Path) -> object:
     target = DATA / "fairseq_random/dict.tgt.txt"
     files = FairseqFiles(checkpoint, source, target, None)
     output = checkpoint.with_name("imported")
-    import_fairseq(
-        files,
-        output,
-        task="a",
-        languages={"source": "en", "target": "fr"},
-        preparation="moses_test",
-    )
+    import_fairseq(files, output, task="a", languages=None, preparation="moses_test")
     return _translate(output)
 
 
@@ -275,7 +266,7 @@ def _training(path: Path) -> object:
 
 
 def _read_in_a_job(path: Path) -> object:
-    with job(stand_in(path.parent, [path], [])):
+    with job(stand_in(f"{path}.log", [path], [])):
         return list(read_lines(path))
 
 
@@ -287,8 +278,9 @@ def _go_on(path: Path) -> None:
     output.unlink()
 
 
-def _load(root: Path, file: Path) -> object:
+def _load(path: Path) -> object:
     """Load the configuration of a checkout with a file of the user's."""
-    options = None if file.parent == root else {"scale": "demo"}
-    given_by = None if file.parent == root else "config.yaml"
-    return load(root, options, given_by=given_by).model_references()
+    root = next(folder for folder in path.parents if folder.name == "root")
+    if path.parent == root:
+        return load(root).model_references()
+    return load(root, {"scale": "demo"}, given_by="config.yaml").model_references()

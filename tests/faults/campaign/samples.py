@@ -13,9 +13,9 @@ from convs2s.config.decoding import DecodingSettings
 from convs2s.data.word_counts import count_words
 from convs2s.decoding.streams import ChunkTranslator
 from convs2s.decoding.translate import LineTranslator
+from convs2s.files.checksums import note_checksums
 from convs2s.files.text import write_json, write_lines
 from convs2s.layout import TaskFolder
-from convs2s.pipeline.job import job
 from convs2s.text.bpe import learn_codes
 from tests.faults.campaign.formats import MEMBER
 from tests.support import tiny
@@ -53,15 +53,23 @@ TABLES = {
 """The files of text, by name."""
 
 
-TASK = "results/tiny"
+TASK = "root/results/tiny"
 RUN = f"{TASK}/models/small/seed1"
+
+
+def prepare_by_hand(folder: Path) -> str:
+    """Write a configuration and a task's results, without the workflow; return their folder."""
+    shutil.copytree(ROOT / "config", folder / "config")
+    shutil.copy(ROOT / "config.yaml", folder)
+    # Manifests hold paths as the workflow names them.
+    with chdir(folder), tiny.whole_states():
+        write_results(TaskFolder("results/tiny"))
+    return "results/tiny"
 
 
 def make_samples(folder: Path) -> None:
     """Write every sample; those of a task and a training lie in ``TASK`` and ``RUN``."""
-    folder.mkdir(exist_ok=True)
-    with chdir(folder), tiny.whole_states():
-        write_results(TaskFolder(TASK))
+    prepare_by_hand(folder / "root")
     for name, lines in TABLES.items():
         write_lines(folder / name, lines)
     codes = learn_codes([("lower", 5), ("lowest", 7)], 9)
@@ -69,8 +77,8 @@ def make_samples(folder: Path) -> None:
     _archives(folder)
     ledger = (ROOT / "docs/results/multi30k.ledger.jsonl").read_text("utf-8")
     write_lines(folder / "ledger", ledger.splitlines()[:2])
-    settings = DecodingSettings(beam=2)
-    translator = LineTranslator([folder / f"{RUN}/model.safetensors"], settings, "cpu")
+    model = folder / RUN / "model.safetensors"
+    translator = LineTranslator([model], DecodingSettings(beam=2), "cpu")
     best_two = ChunkTranslator(translator, False, 2)
     (folder / "list").write_text(best_two([(1, "w1 w2 w3"), (2, "w4 unheard")]))
     sound = DATA / "fairseq_random/checkpoint_tiny_oldstyle.pt"
@@ -78,24 +86,20 @@ def make_samples(folder: Path) -> None:
     small = {"args": content["args"], "model": content["model"]}  # little is weights
     torch.save(small, folder / "model.pt")
     shutil.copy(DATA / "fairseq_random/dict.src.txt", folder / "dict.txt")
-    shutil.copytree(ROOT / "config", folder / "root/config")
-    shutil.copy(ROOT / "config.yaml", folder / "root")
-    task = folder / TASK
-    made = [folder / "words", folder / "scores"]
-    kept = [task / "vocabulary/fr.tsv", task / "dataset/valid.json"]
-    with job(stand_in(folder, [], made + kept)):
-        count_words(text=task / "train.en", output=made[0])
-        write_json(made[1], {"bleu": 24.31, "test_set": {"lines": 1000}})
+    count_words(text=folder / TASK / "train.en", output=folder / "words")
+    write_json(folder / "scores", {"bleu": 24.31, "test_set": {"lines": 1000}})
+    noted = [
+        "words",
+        "scores",
+        f"{TASK}/vocabulary/fr.tsv",
+        f"{TASK}/dataset/valid.json",
+    ]
+    note_checksums([folder / name for name in noted], None)
 
 
-def stand_in(folder: Path, inputs: list[Path], outputs: list[Path]) -> SimpleNamespace:
+def stand_in(log: str, inputs: list[Path], outputs: list[Path]) -> SimpleNamespace:
     """Return what Snakemake hands a script, as far as the job itself asks for it."""
-    return SimpleNamespace(
-        log=[str(folder / "job.log")],
-        input=list(map(str, inputs)),
-        output=outputs,
-        params={},
-    )
+    return SimpleNamespace(log=[log], input=inputs, output=outputs, params={})
 
 
 def _archives(folder: Path) -> None:
@@ -104,7 +108,7 @@ def _archives(folder: Path) -> None:
     for suffix in COMPRESS:
         write_lines(folder / f"text{suffix}", LINES)
         make_archive(folder / f"text.tar{suffix}", members)
-    for name, method in (("deflated", 8), ("bzip2", 12), ("lzma", 14)):
+    for name, method in {"deflated": 8, "bzip2": 12, "lzma": 14}.items():
         with zipfile.ZipFile(folder / f"{name}.zip", "w", method) as archive:
             for member, content in members.items():
                 archive.writestr(member, content)

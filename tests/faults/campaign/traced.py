@@ -5,9 +5,9 @@ import re
 import shutil
 import subprocess
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 NAMES_CHANGE = ("mkdir", "link", "rename", "rmdir", "unlink")
 FILES_CHANGE = (*NAMES_CHANGE, *(f"{name}at" for name in NAMES_CHANGE), "renameat2")
@@ -17,8 +17,7 @@ WRITES = ("write", "writev", "pwrite64", "sendfile", "copy_file_range")
 CALLS = ("openat", *WRITES, "fsync", "fdatasync", "ftruncate", *FILES_CHANGE)
 
 
-@dataclass(frozen=True)
-class Call:
+class Call(NamedTuple):
     """A system call that has ended, or was entered last.
 
     Attributes:
@@ -53,17 +52,18 @@ def is_available() -> bool:
 
 
 def attach(
-    process: int, log: Path, *injected: str, files: Sequence[str] = ()
+    process: int, log: Path, injected: str | None = None, *files: str
 ) -> subprocess.Popen[str]:
     """Trace a process, with all that it starts, until they end; return the tracer.
 
-    ``injected`` are expressions of strace's option ``--inject``. With ``files``, only calls about
+    ``injected`` is an expression of strace's option ``--inject``. With ``files``, only calls about
     these are seen, by the names that the processes give.
     """
     # A question mark: not every processor has a call of this name.
     traced = ",".join(f"?{name}" for name in CALLS)
     command = ["strace", "-f", "-y", "-s", "0", "-o", str(log), f"--trace={traced}"]
-    command += [f"--inject={one}" for one in injected]
+    if injected:
+        command.append(f"--inject={injected}")
     command += [f"--trace-path={file}" for file in files]
     command += ["-p", str(process)]
     tracer = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
@@ -80,8 +80,7 @@ def calls(log: Path, folder: Path) -> Iterator[Call]:
     counts: Counter[tuple[str, str]] = Counter()
     begun: dict[str, tuple[str, int]] = {}
     for line in log.read_text("utf-8", "replace").splitlines():
-        thread, _, said = line.partition(" ")
-        said = said.lstrip()
+        thread, said = line.split(maxsplit=1)
         if resumed := re.match(r"<\.\.\. \w+ resumed>", said):
             start, number = begun.pop(thread)
             yield _call(start + said[resumed.end() :], number, folder)
@@ -102,17 +101,12 @@ def calls(log: Path, folder: Path) -> Iterator[Call]:
 def _call(said: str, number: int, folder: Path) -> Call:
     name, _, rest = said.partition("(")
     words, _, result = rest.rpartition(" = ")
-    returned = re.match(r"(\d+)", result)
+    returned = re.match(r"\d+", result)
     paths = [Path(path) for path in re.findall(r"^\d+<([^>]*)>", words)]
     if name in ("openat", *FILES_CHANGE):
         # A name, with the folder before it that it is relative to.
         named = re.findall(r'(?:<([^>]*)>, )?"((?:[^"\\]|\\.)*)"', words)
         paths = [Path(os.path.normpath(folder / base / path)) for base, path in named]
-    return Call(
-        name=name,
-        number=number,
-        paths=tuple(paths),
-        words=words,
-        result=int(returned[1]) if returned else None,
-        is_injected=result.endswith("(INJECTED)"),
-    )
+    number_returned = int(returned[0]) if returned else None
+    is_injected = result.endswith("(INJECTED)")
+    return Call(name, number, tuple(paths), words, number_returned, is_injected)
