@@ -131,11 +131,11 @@ def mirror(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def ran(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder in which a workflow ran, with its ``results/tiny``; no test changes it."""
     from convs2s.layout import TaskFolder
-    from tests.support.tiny_results import write_results
+    from tests.support import tiny
 
     folder = tmp_path_factory.mktemp("ran")
     with contextlib.chdir(folder):  # manifests hold paths as the workflow names them
-        write_results(TaskFolder("results/tiny"))
+        tiny.write_results(TaskFolder("results/tiny"))
     return folder
 
 

@@ -17,7 +17,7 @@ from convs2s.paper.bleu_by_length import (
     ranks,
 )
 from convs2s.scoring.bleu import corpus_bleu
-from tests.support.documents import svg_texts
+from tests.contract.documents import svg_texts
 from tests.support.refusals import refusal, says
 from tests.support.score_files import decoded
 

@@ -12,7 +12,6 @@ from convs2s.data.corpus import RawText, cut_text, extract_corpus, extract_refer
 from convs2s.files.compressed import decompressed_file
 from convs2s.files.text import NO_MARK, read_lines
 from tests.support.archives import make_archive
-from tests.support.limits import open_files_of_at_most
 from tests.support.local_files import FilesBelow
 from tests.support.refusals import refusal, rows, says
 
@@ -183,8 +182,7 @@ def test_parts_end_to_end_are_the_input(count: int) -> None:
     text = write("text", "".join(f"\u2028{number}\n" for number in range(50)))
     extract((text, text))
     parts = [(Path(f"out/{part}.en"), Path(f"out/{part}.fr")) for part in range(count)]
-    with open_files_of_at_most(128):
-        assert cut_text(source=SIDES[0], target=SIDES[1], outputs=parts) == 50
+    assert cut_text(source=SIDES[0], target=SIDES[1], outputs=parts) == 50
     for side, files in zip(SIDES, zip(*parts, strict=True), strict=True):
         cut = [file.read_bytes() for file in files]
         with decompressed_file(side) as stream:

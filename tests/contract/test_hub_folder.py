@@ -1,7 +1,6 @@
 """A model as a folder of the Hugging Face Hub: written, sent to a stand-in, brought back."""
 
 import json
-import os
 import re
 import subprocess
 import sys
@@ -15,7 +14,6 @@ from convs2s.files.checksums import sha256
 from convs2s.model_file import load_model, save_model
 from convs2s.publish.hub import HUB_FILES, MODEL_NAME, export_hub
 from tests.conftest import Terminal
-from tests.support.hub import COMMIT, REPOSITORY, Hub
 
 
 @pytest.fixture
@@ -92,36 +90,3 @@ def test_the_cards_program_translates_without_snakemake(folder: Path) -> None:
     command = [sys.executable, "-c", program + check]
     said = subprocess.check_output(command, cwd=folder, input="w1 w2\nw3\n", text=True)
     assert len(said.splitlines()) == 2
-
-
-def test_commands_as_typed(folder: Path, tmp_path: Path) -> None:
-    pytest.importorskip("huggingface_hub")
-    hub = Hub()
-    others = {"pytorch_model.bin": b"cos\nsystem\n(S'true'\ntR.", "NOTES.md": b"mine"}
-    # The codes are of the model before.
-    hub.files = {"bpe_codes.txt": b"#version: 0.2\n", **others}
-    environment = os.environ | {
-        "HF_ENDPOINT": hub.address,
-        "HF_HOME": str(tmp_path / "home"),
-        "HF_TOKEN": "hf_stand_in",
-        "HF_HUB_DISABLE_XET": "1",
-    }
-
-    def typed(*command: str) -> str:
-        program = [sys.executable, "-m", "convs2s", *command]
-        return subprocess.check_output(
-            program, cwd=tmp_path, env=environment, text=True
-        )
-
-    try:
-        address = typed("push", "folder", REPOSITORY)
-        assert address == f"{hub.address}/{REPOSITORY}/commit/{COMMIT}\n"
-        written = {path.name: path.read_bytes() for path in folder.iterdir()}
-        assert hub.files == written | others
-        assert hub.commits == ["A model of convs2s"]
-        assert typed("pull", REPOSITORY) == "model/model.safetensors\n"
-    finally:
-        hub.close()
-    copies = (tmp_path / "model").iterdir()
-    assert {path.name: path.read_bytes() for path in copies} == written
-    assert sorted(hub.asked) == sorted(written)

@@ -22,8 +22,8 @@ from convs2s.training.identity import TRAINING_VERSION, TrainingJob, digest_of, 
 from convs2s.training.run import initial_network, train
 from convs2s.training.start import fetched_start
 from tests.support import tiny
-from tests.support.interrupted import train_until
 from tests.support.refusals import says
+from tests.support.tiny import train_until
 
 
 @pytest.fixture

@@ -31,8 +31,8 @@ from convs2s.training.identity import TrainingJob
 from convs2s.training.run import train
 from convs2s.training.state_folder import StateFolder
 from convs2s.training.update import Updater, is_out_of_memory
+from tests.faults.limits import files_of_at_most
 from tests.support import tiny
-from tests.support.limits import files_of_at_most
 from tests.support.processes import listening
 from tests.support.refusals import refusal, says
 from tests.support.together import KilledError, start

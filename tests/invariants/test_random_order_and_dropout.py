@@ -14,7 +14,7 @@ from convs2s.training.loading import LoadedUpdate
 from convs2s.training.schedule import Moment
 from convs2s.training.update import StartedUpdate, Updater
 from tests.support import tiny
-from tests.support.apart import Apart
+from tests.support.together import Apart
 from tests.support.updates import make_update
 
 # ---- the order of the data, and the rate of each update ----

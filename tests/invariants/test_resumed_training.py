@@ -26,7 +26,7 @@ from convs2s.training.state_folder import StateFolder
 from convs2s.training.trainer import Trainer
 from convs2s.training.update import Updater
 from tests.support import tiny
-from tests.support.interrupted import train_until
+from tests.support.tiny import train_until
 from tests.support.together import forking
 
 RESUMED = yaml.safe_load("""

@@ -1,4 +1,7 @@
-"""A task small enough to train in a second: target words are the source's, reversed and marked."""
+"""A task small enough to train in a second, and what the workflow makes of it.
+
+Target words are the source's, reversed and marked.
+"""
 
 import random
 from collections.abc import Callable, Iterator
@@ -11,16 +14,23 @@ import torch
 import yaml
 
 from convs2s.config.corpus import Languages, VocabularySettings
+from convs2s.config.decoding import DecodingSettings
+from convs2s.config.identity import training_settings
 from convs2s.config.load import merged
 from convs2s.config.messages import validated
 from convs2s.config.model import ModelSettings
-from convs2s.config.task import DatasetMetadata
-from convs2s.data.dataset import binarize, build_vocabulary
+from convs2s.config.task import DatasetMetadata, DataSource
+from convs2s.data.dataset import binarize, build_vocabulary, read_description
 from convs2s.data.vocabulary import Vocabulary
 from convs2s.data.word_counts import count_words
-from convs2s.files.text import write_lines
+from convs2s.decoding.test_sets import decode_test_set
+from convs2s.decoding.translate import LineTranslator
+from convs2s.files.text import write_json, write_lines
+from convs2s.layout import TaskFolder
+from convs2s.manifest import run_manifest
 from convs2s.models.build import build_network
 from convs2s.models.recorded_ensemble import Recording
+from convs2s.scoring.evaluation import evaluate_bleu
 from convs2s.training.data import TrainingData
 from convs2s.training.identity import TrainingJob
 from convs2s.training.interruption import Interruption
@@ -167,3 +177,57 @@ def trained_model(folder: Path) -> Path:
     path = folder / "model.safetensors"
     train(job(prepare(folder / "task"), path))
     return path
+
+
+def train_until(given: TrainingJob, epoch: int) -> None:
+    """Train until the state of an epoch is written, then stop as if by Ctrl-C."""
+    finish = Trainer._finish_epoch
+
+    def finish_and_stop(trainer: Trainer) -> None:
+        finish(trainer)
+        if trainer.state.epoch > epoch:
+            raise KeyboardInterrupt
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Trainer, "_finish_epoch", finish_and_stop)
+        with pytest.raises(KeyboardInterrupt):
+            train(given)
+
+
+def write_results(task: TaskFolder) -> None:
+    """Write a task's training, translations and scores as the workflow leaves them.
+
+    Its path is relative, as it is in the workflow's manifests.
+    """
+    prepare(Path(task.path))
+    described = Path(task.store_description("train"))
+    source = DataSource(
+        file="https://example.org/train.en.gz",
+        sha256="a" * 64,
+        licence="LicenseRef-WMT",
+    )
+    metadata = read_description(described).model_copy(update={"sources": (source,)})
+    write_json(described, metadata.model_dump(mode="json"))
+    model = Path(task.model("small", "seed1"))
+    train(job(Path(task.path), model))
+    write_json(model.parents[1] / "settings.json", training_settings(settings()))
+    for stage in ("raw", "tok"):
+        for side in ("source", "target"):
+            sentences = ["w1 w2 w3 w4", "w5 w6", "w7 w8 w9"]
+            write_lines(task.text(stage, "test", side), sentences)
+    raw, tokenized = (Path(task.text(one, "test", "target")) for one in ("raw", "tok"))
+    lines = model.with_name("test.beam5.jsonl")
+    decode_test_set(
+        LineTranslator([model], DecodingSettings(minimum_length=3), "cpu"),
+        source=Path(task.text("raw", "test", "source")),
+        lines=lines,
+        text=model.with_name("test.beam5.txt"),
+    )
+    evaluate_bleu(
+        translations=lines,
+        raw=raw,
+        tokenized=tokenized,
+        output=model.with_name("test.beam5.bleu.json"),
+        test_set="test",
+        manifest=run_manifest(map(str, (lines, model, raw, tokenized)), task="tiny"),
+    )

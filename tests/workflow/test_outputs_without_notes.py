@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 from tests.support.checkout import Checkout, Done
-from tests.support.mirror import DEVICE, RESULTS, add_mirror
+from tests.workflow.mirror import DEVICE, RESULTS, add_mirror
 
 BLEU = "results/mine_en_nl/bleu.txt"
 RUN = "results/mine_en_nl/models/small_plateau/seed1"

@@ -10,7 +10,7 @@ from convs2s.files.text import read_lines
 from convs2s.scoring.rouge_stem import read_exceptions
 from mirror.sentences import PAPER_PAIRS, TEST_PAIRS
 from tests.support.checkout import Checkout, check_out
-from tests.support.mirror import RESULTS, add_mirror
+from tests.workflow.mirror import RESULTS, add_mirror
 
 pytestmark = pytest.mark.slow
 

@@ -42,7 +42,6 @@ from tests.support import own_pair, tiny
 from tests.support.cells import bleu, write
 from tests.support.checkout import Checkout, check_out
 from tests.support.golden import DATA
-from tests.support.tiny_results import write_results
 
 NAMES = (
     "download",
@@ -168,7 +167,7 @@ def prepare_by_hand(folder: Path) -> str:
     shutil.copy(ROOT / "config.yaml", folder)
     # Manifests hold paths as the workflow names them.
     with chdir(folder), tiny.whole_states():
-        write_results(TaskFolder("results/tiny"))
+        tiny.write_results(TaskFolder("results/tiny"))
     return "results/tiny"
 
 

@@ -21,7 +21,6 @@ from tests.faults.campaign.formats import MEMBER
 from tests.support import tiny
 from tests.support.archives import COMPRESS, make_archive
 from tests.support.golden import DATA
-from tests.support.tiny_results import write_results
 
 ROOT = Path(__file__).resolve().parents[3]
 LINES = [f"the man number {number} sees two red cars ." for number in range(12)]
@@ -61,7 +60,7 @@ def make_samples(folder: Path) -> None:
     """Write every sample; those of a task and a training lie in ``TASK`` and ``RUN``."""
     folder.mkdir(exist_ok=True)
     with chdir(folder), tiny.whole_states():
-        write_results(TaskFolder(TASK))
+        tiny.write_results(TaskFolder(TASK))
     for name, lines in TABLES.items():
         write_lines(folder / name, lines)
     codes = learn_codes([("lower", 5), ("lowest", 7)], 9)
