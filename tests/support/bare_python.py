@@ -65,13 +65,13 @@ def closure(requirements: Iterable[str]) -> set[str]:
             required = [*map(Requirement, metadata.requires(name) or [])]
         except metadata.PackageNotFoundError:
             continue
-        for extra in {"", *requirement.extras} - {
-            extra for of, extra in seen if of == name
-        }:
-            seen.add((name, extra))
-            pending += [
-                one
-                for one in required
-                if one.marker is None or one.marker.evaluate({"extra": extra})
-            ]
+        for extra in ("", *requirement.extras):
+            if (name, extra) not in seen:
+                seen.add((name, extra))
+                marked = {"extra": extra}
+                pending += [
+                    one
+                    for one in required
+                    if one.marker is None or one.marker.evaluate(marked)
+                ]
     return {name for name, _ in seen}
