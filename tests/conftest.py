@@ -309,8 +309,7 @@ def first_run(
 
 
 def _run_the_first_command(root: Path, checkout: Checkout) -> Done:
-    own_pair.write_text(checkout)
-    own_pair.write_tasks(root, checkout)
+    own_pair.write_pair(root, checkout)
     # Types that nearly every sentence has: all others are unknown to the word model.
     stated = yaml.safe_load("""
         cores: 1

@@ -19,8 +19,8 @@ from convs2s.training.update import Updater
 from convs2s.training.workers import Workers
 from tests.invariants.recordings import Again
 from tests.support import tiny
+from tests.support.tiny import make_update
 from tests.support.together import meet, start
-from tests.support.updates import make_update
 
 
 def some_updates(workers: Workers, task: Path) -> tuple[list[Any], list[float]]:

@@ -20,7 +20,9 @@ from convs2s.config.load import merged
 from convs2s.config.messages import validated
 from convs2s.config.model import ModelSettings
 from convs2s.config.task import DatasetMetadata, DataSource
+from convs2s.data.batches import Indices
 from convs2s.data.dataset import binarize, build_vocabulary, read_description
+from convs2s.data.store import TokenStore
 from convs2s.data.vocabulary import Vocabulary
 from convs2s.data.word_counts import count_words
 from convs2s.decoding.test_sets import decode_test_set
@@ -36,9 +38,10 @@ from convs2s.training.identity import TrainingJob
 from convs2s.training.interruption import Interruption
 from convs2s.training.progress import Watch
 from convs2s.training.run import train
+from convs2s.training.schedule import Moment
 from convs2s.training.state_folder import StateFolder
 from convs2s.training.trainer import Trainer
-from convs2s.training.update import Updater
+from convs2s.training.update import Updater, UpdateReport
 from convs2s.training.workers import ALONE, Workers
 
 WORDS = [f"w{index}" for index in range(12)]
@@ -151,6 +154,15 @@ def trainer(
     states = StateFolder(folder, {})
     watch = Watch(states.progress, silent=not workers.is_first)
     return Trainer(updater, data, states, stop=Interruption(), watch=watch)
+
+
+def make_update(
+    updater: Updater, store: TokenStore, rows: Indices, moment: Moment
+) -> UpdateReport:
+    """Make one update from the pairs ``rows``, wait for it, and return its figures."""
+    started = updater.start(updater.load(store, rows), moment)
+    (report,) = updater.read([started])
+    return report
 
 
 @contextmanager

@@ -11,7 +11,7 @@ from convs2s.model_file import describe_model
 from convs2s.text.truecase import read_truecaser
 from mirror.sentences import TEST_PAIRS
 from tests.support.checkout import Checkout
-from tests.support.user_task import TASK
+from tests.support.own_pair import TASK
 from tests.workflow.mirror import DEVICE, RESULTS, add_mirror
 
 NEWS = TEST_PAIRS["newstest2014"]

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from tests.support.archives import flipped
 from tests.support.checkout import Checkout, Done
-from tests.support.damage import flipped
 from tests.workflow.own_tables import write_paper
 
 BLEU = "results/mine_en_nl/bleu.txt"

@@ -174,8 +174,7 @@ def prepare_by_hand(folder: Path) -> str:
 def _prepare_by_workflow(folder: Path) -> str:
     """Likewise of a checkout in which the workflow has run."""
     checkout = Checkout(check_out(ROOT, folder.parent).folder.rename(folder))
-    own_pair.write_text(checkout)
-    own_pair.write_tasks(ROOT, checkout)
+    own_pair.write_pair(ROOT, checkout)
     checkout.configure({"device": "cpu", "cores": 1, "overrides": OVERRIDES})
     checkout.snakemake("results/mine_en_nl/bleu.txt").succeeded()
     return "results/mine_en_nl"
