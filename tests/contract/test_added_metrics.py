@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from convs2s.config.extensions import export_extensions
-from tests.support.score_files import decoded, read, scored_bleu
+from tests.contract.score_files import decoded, read, scored_bleu
 
 
 @pytest.mark.parametrize("returned", ["3", "numpy.array(3)", "Score(3.0, 'x')"])

@@ -14,8 +14,7 @@ from convs2s.scoring.evaluation import BleuEvaluation, RougeEvaluation
 from convs2s.scoring.rouge import RougeOptions, rouge
 from convs2s.scoring.translations import spread, write_examples
 from tests.contract.pages import fenced
-from tests.support.refusals import says
-from tests.support.score_files import (
+from tests.contract.score_files import (
     FURTHER,
     OUTPUTS,
     REFERENCES,
@@ -27,6 +26,7 @@ from tests.support.score_files import (
     scored_bleu,
     scored_rouge,
 )
+from tests.support.refusals import says
 
 
 def test_bleu_is_of_words_and_of_text_before_and_after_replacement(

@@ -26,9 +26,9 @@ from convs2s.training.loading import (
 from convs2s.training.run import log_end, train
 from convs2s.training.schedule import Schedule, TrainerState
 from convs2s.training.update import Updater
+from tests.contract.score_files import read
 from tests.support import tiny
 from tests.support.refusals import rows, says
-from tests.support.score_files import read
 from tests.support.tiny import train_until
 
 
