@@ -130,12 +130,11 @@ def mirror(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def ran(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder in which a workflow ran, with its ``results/tiny``; no test changes it."""
-    from convs2s.layout import TaskFolder
     from tests.support import tiny
 
     folder = tmp_path_factory.mktemp("ran")
     with contextlib.chdir(folder):  # manifests hold paths as the workflow names them
-        tiny.write_results(TaskFolder("results/tiny"))
+        tiny.write_results()
     return folder
 
 

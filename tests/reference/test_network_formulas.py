@@ -18,9 +18,7 @@ from tests.reference.plain_convs2s import ENCODER_STACK, PlainConvS2S
 from tests.reference.plain_lstm import PlainLstm
 from tests.reference.plain_rnn import PlainRnn
 from tests.support.networks import (
-    TYPES,
     batch,
-    convs2s,
     lstm,
     network,
     rnn,
@@ -37,20 +35,17 @@ def unpadded(row: Tensor) -> Tensor:
 
 def selecting() -> ConvS2S:
     """Even kernels, no target positions, and a lookup table as output layer."""
-    architecture = convs2s(
-        ((8, 2), (6, 4)),
-        ((8, 2), (8, 3)),
-        embedding=10,
-        output_embedding=6,
+    return network(
+        4,
+        encoder=[
+            {"layers": 1, "width": 8, "kernel": 2},
+            {"layers": 1, "width": 6, "kernel": 4},
+        ],
+        kernels=(2, 3),
         attention=[2],
         positions={"target": False, "maximum": 30},
         vocabulary_selection={},
     )
-    torch.manual_seed(4)
-    model = ConvS2S(architecture, TYPES, TYPES).double()
-    for parameter in model.parameters():
-        parameter.data.mul_(2.0)
-    return model
 
 
 def near(found: Tensor, expected: Tensor) -> None:
@@ -79,7 +74,7 @@ def assert_steps_equal_full(model: Network) -> None:
 
 
 @pytest.mark.parametrize(
-    "make", [network, lambda: network(attention=(True, False, True)), selecting]
+    "make", [network, lambda: network(attention=[1, 3]), selecting]
 )
 def test_convs2s_computes_its_formulas(make: Callable[[], ConvS2S]) -> None:
     model = make().eval()

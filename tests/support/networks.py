@@ -1,83 +1,64 @@
 """Small networks with random weights, sentences for them to read, and how to search."""
 
-from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any
 
 import torch
+import yaml
 
-from convs2s.config.architecture import (
-    ConvS2SArchitecture,
-    LstmArchitecture,
-    RnnArchitecture,
-)
+from convs2s.config.architecture import ConvS2SArchitecture, parse_architecture
 from convs2s.config.decoding import DecodingSettings
 from convs2s.data.vocabulary import END, PADDING
+from convs2s.models.build import build_network
 from convs2s.models.convs2s import ConvS2S
-from convs2s.models.lstm import Lstm
-from convs2s.models.network import Network
-from convs2s.models.rnn import Rnn
 
 TYPES = 20
-
-Layers = tuple[tuple[int, int], ...]
-Made = TypeVar("Made", bound=Network)
-
-
-def convs2s(encoder: Layers, decoder: Layers, **others: Any) -> ConvS2SArchitecture:
-    """Describe a network by the width and kernel of each of its layers."""
-    stacks = {
-        side: [
-            {"layers": 1, "width": width, "kernel": kernel} for width, kernel in layers
-        ]
-        for side, layers in (("encoder", encoder), ("decoder", decoder))
-    }
-    return ConvS2SArchitecture.model_validate(stacks | others)
+ENCODER = yaml.safe_load("""
+- {layers: 1, width: 12, kernel: 3}
+- {layers: 1, width: 8, kernel: 5}
+- {layers: 1, width: 8, kernel: 1}
+""")
 
 
 def architecture_of(
-    kernels: tuple[int, ...] = (3, 1, 2),
-    attention: tuple[bool, ...] = (True,) * 3,
-    **settings: object,
+    kernels: tuple[int, ...] = (3, 1, 2), **settings: Any
 ) -> ConvS2SArchitecture:
-    return convs2s(
-        ((12, 3), (8, 5), (8, 1)),
-        tuple(zip((12, 12, 8), kernels, strict=True)),
-        embedding=10,
-        output_embedding=6,
-        attention=[number for number, attends in enumerate(attention, 1) if attends],
-        **{"positions": {"maximum": 30}, **settings},
-    )
+    """Describe a network by the kernel of each layer of its decoder, and what else changes."""
+    stated = {
+        "encoder": ENCODER,
+        "decoder": [
+            {"layers": 1, "width": width, "kernel": kernel}
+            for width, kernel in zip((12, 12, 8), kernels, strict=False)
+        ],
+        "embedding": 10,
+        "output_embedding": 6,
+        "positions": {"maximum": 30},
+    }
+    return ConvS2SArchitecture.model_validate(stated | settings)
 
 
-def _sharp(
-    kind: Callable[[Any, int, int], Made], architecture: object, seed: int, factor: int
-) -> Made:
+def _sharp(architecture: Any, seed: int, factor: int) -> Any:
     """Make a network with larger random weights than an untrained one has."""
     torch.manual_seed(seed)
-    model = kind(architecture, TYPES, TYPES).double()
+    model = build_network(architecture, TYPES, TYPES).double()
     for parameter in model.parameters():
         parameter.data.mul_(factor)
     return model
 
 
 def network(seed: int = 0, **settings: Any) -> ConvS2S:
-    return _sharp(ConvS2S, architecture_of(**settings), seed, 2)
+    made: ConvS2S = _sharp(architecture_of(**settings), seed, 2)
+    return made
 
 
-def lstm(layers: int = 2, reverse_source: bool = True) -> Lstm:
-    stated = {"layers": layers, "cells": 12, "embedding": 10}
-    architecture = LstmArchitecture.model_validate(
-        {"kind": "lstm", "dropout": 0.1, "reverse_source": reverse_source} | stated
-    )
-    return _sharp(Lstm, architecture, 0, 10)
+def lstm(layers: int = 2, **settings: Any) -> Any:
+    stated = {"kind": "lstm", "layers": layers, "cells": 12, "embedding": 10}
+    return _sharp(parse_architecture(stated | {"dropout": 0.1} | settings), 0, 10)
 
 
-def rnn(cell: str = "gru", attention: str = "bahdanau", layers: int = 1) -> Rnn:
-    stated = {"layers": layers, "cells": 12, "embedding": 16}
-    architecture = RnnArchitecture.model_validate(
-        {"kind": "rnn", "dropout": 0.1, "cell": cell, "attention": attention} | stated
-    )
-    return _sharp(Rnn, architecture, 0, 2)
+def rnn(cell: str = "gru", attention: str = "bahdanau", layers: int = 1) -> Any:
+    stated = {"kind": "rnn", "layers": layers, "cells": 12, "embedding": 16}
+    chosen = {"cell": cell, "attention": attention, "dropout": 0.1}
+    return _sharp(parse_architecture(stated | chosen), 0, 2)
 
 
 def batch(*lengths: int) -> torch.Tensor:

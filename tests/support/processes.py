@@ -9,14 +9,11 @@ from pathlib import Path
 import psutil
 
 
-def listening(process: int) -> tuple[int, int]:
-    """The number of sockets at which a process listens on the loopback interface, and elsewhere."""
+def listening(process: int) -> list[bool]:
+    """For each socket at which a process listens: whether it is on the loopback interface."""
     found = psutil.Process(process).net_connections("inet")
-    places = [
-        ip_address(one.laddr.ip) for one in found if one.status == psutil.CONN_LISTEN
-    ]
-    near = sum(place.is_loopback for place in places)
-    return near, len(places) - near
+    places = [one.laddr.ip for one in found if one.status == psutil.CONN_LISTEN]
+    return [ip_address(place).is_loopback for place in places]
 
 
 def wait_for(is_so: Callable[[], bool]) -> None:

@@ -4,8 +4,7 @@ Target words are the source's, reversed and marked.
 """
 
 import random
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -165,14 +164,6 @@ def make_update(
     return report
 
 
-@contextmanager
-def whole_states() -> Iterator[None]:
-    """Let trainings that end in the block keep the parameters and the optimizer of their end."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Trainer, "drop_unneeded", lambda trainer: None)
-        yield
-
-
 def job(
     task: Path, output: Path, given: ModelSettings | None = None, **changes: Any
 ) -> TrainingJob:
@@ -206,11 +197,9 @@ def train_until(given: TrainingJob, epoch: int) -> None:
             train(given)
 
 
-def write_results(task: TaskFolder) -> None:
-    """Write a task's training, translations and scores as the workflow leaves them.
-
-    Its path is relative, as it is in the workflow's manifests.
-    """
+def write_results() -> None:
+    """Write a training, translations and scores as a workflow in this folder leaves them."""
+    task = TaskFolder("results/tiny")  # relative, as in the workflow's manifests
     prepare(Path(task.path))
     described = Path(task.store_description("train"))
     source = DataSource(

@@ -15,12 +15,7 @@ TRAINED = DATA / "fairseq"
 
 
 def import_trained(folder: Path, **changes: Any) -> Path:
-    """Write its checkpoint and import that; return the model file.
-
-    Args:
-        folder: where to write.
-        changes: to fairseq's arguments.
-    """
+    """Write its checkpoint, some arguments changed, and import that; return the model file."""
     arguments = json.loads((TRAINED / "args.json").read_text("utf-8"))
     # fairseq read the weights as float32 before it computed with them.
     weights = load_file(TRAINED / "model.fp16.safetensors")

@@ -6,6 +6,7 @@ import zipfile
 from contextlib import chdir
 from pathlib import Path
 from types import SimpleNamespace
+from unittest import mock
 
 import torch
 
@@ -14,9 +15,9 @@ from convs2s.data.word_counts import count_words
 from convs2s.decoding.streams import ChunkTranslator
 from convs2s.decoding.translate import LineTranslator
 from convs2s.files.text import write_json, write_lines
-from convs2s.layout import TaskFolder
 from convs2s.pipeline.job import job
 from convs2s.text.bpe import learn_codes
+from convs2s.training.trainer import Trainer
 from tests.faults.campaign.formats import MEMBER
 from tests.support import tiny
 from tests.support.archives import COMPRESS, make_archive
@@ -59,8 +60,8 @@ RUN = f"{TASK}/models/small/seed1"
 def make_samples(folder: Path) -> None:
     """Write every sample; those of a task and a training lie in ``TASK`` and ``RUN``."""
     folder.mkdir(exist_ok=True)
-    with chdir(folder), tiny.whole_states():
-        tiny.write_results(TaskFolder(TASK))
+    with chdir(folder), mock.patch.object(Trainer, "drop_unneeded"):
+        tiny.write_results()
     for name, lines in TABLES.items():
         write_lines(folder / name, lines)
     codes = learn_codes([("lower", 5), ("lowest", 7)], 9)
