@@ -5,12 +5,12 @@ import re
 import shutil
 from base64 import urlsafe_b64encode
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from tests.support.archives import flipped
 from tests.support.checkout import Checkout, Done
+from tests.workflow.changes import empty_records, override
 from tests.workflow.own_tables import write_paper
 
 BLEU = "results/mine_en_nl/bleu.txt"
@@ -19,15 +19,8 @@ RUN = f"{SMALL}/seed1"
 VOCABULARY = "results/mine_en_nl/vocabulary/en.tsv"
 STORE = "results/mine_en_nl/dataset/train.arrow"
 LOWERCASE = "preparation: {train: lowercase, test: lowercase_test}\n"
-
-
-def override(checkout: Checkout, kind: str, name: str, **stated: Any) -> None:
-    """Add to what the first run's options override."""
-    options = checkout.options()
-    entry = options["overrides"][kind].setdefault(name, {})
-    for key, value in stated.items():
-        entry[key] = entry.get(key, {}) | value if isinstance(value, dict) else value
-    checkout.configure(options)
+BEAM = {"decode_test_set": 1, "evaluate_bleu": 1, "summarize_runs": 1}
+"""What a change of the search runs again."""
 
 
 def append(checkout: Checkout, module: str, statement: str) -> None:
@@ -66,7 +59,7 @@ def test_what_changes_no_result_reruns_nothing(finished: Checkout) -> None:
 def test_another_limit_of_tokens_or_version_trains_and_makes_no_text_again(
     finished: Checkout,
 ) -> None:
-    empty(finished / ".snakemake/metadata")
+    empty_records(finished)
     version = finished / "src/convs2s/training/identity.py"
     text = version.read_text("utf-8")
     other = re.sub(r"(?m)^(TRAINING_VERSION = ).*", r"\g<1>99", text)
@@ -98,15 +91,8 @@ def test_preparation_code_reruns_preparation_but_a_finished_training_is_only_exp
     assert not re.search(r"^epoch +\d+ ", done.said, re.MULTILINE), done.said
 
 
-def empty(records: Path) -> None:
-    """As a power cut leaves files that were not synced."""
-    for record in records.iterdir():
-        record.write_bytes(b"")
-
-
 # Its schedule is a cosine.
 AGAIN = "\nmine_en_nl/small_plateau: training.maximum_epochs 2 -> 3: 1 training starts again\n"
-BEAM = {"decode_test_set": 1, "evaluate_bleu": 1, "summarize_runs": 1}
 
 
 def test_a_change_is_seen_without_snakemakes_records(finished: Checkout) -> None:
@@ -131,7 +117,7 @@ def test_a_change_is_seen_without_snakemakes_records(finished: Checkout) -> None
 
 
 def test_what_was_made_again_without_records_is_up_to_date(finished: Checkout) -> None:
-    empty(finished / ".snakemake/metadata")
+    empty_records(finished)
     before = (finished / "config.local.yaml").read_bytes()
     override(finished, "decodings", "beam5", beam=2)
     done = finished.snakemake(BLEU).succeeded()
@@ -284,7 +270,7 @@ def test_a_change_makes_again_what_rests_on_it_in_the_tables(paper: Checkout) ->
 
 
 def test_a_published_ledger_saves_all_of_it(paper: Checkout) -> None:
-    empty(paper / ".snakemake/metadata")
+    empty_records(paper)
     done = plan(paper, "tables", "results/paper/report.html")
     assert done.nothing_to_do, done.said
     ledger = paper / "results/paper/ledger.jsonl"
