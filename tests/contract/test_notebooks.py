@@ -13,6 +13,7 @@ import pytest
 
 from convs2s.api.translator import Translator
 from convs2s.files.text import write_lines
+from convs2s.training.run import train
 from tests.support import tiny
 from tests.support.refusals import says
 
@@ -46,7 +47,8 @@ def checkout(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with what `make demo` leaves, of a tiny model, and with the ledger of the pages."""
     folder = tmp_path_factory.mktemp("checkout")
     results = folder / "results/demo_en_fr"
-    model = tiny.trained_model(results / "models/demo/seed1")
+    model = results / "models/demo/seed1/model.safetensors"
+    train(tiny.job(tiny.prepare(folder / "task"), model))
     sources = [" ".join(tiny.WORDS[n : n + 5]) for n in range(8)]
     raw = results / "corpus/raw"
     write_lines(raw / "test.source.zst", sources)

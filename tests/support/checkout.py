@@ -120,8 +120,7 @@ class Checkout:
 
     def options(self) -> dict[str, Any]:
         """Return what config.local.yaml states."""
-        stated: dict[str, Any] = yaml.safe_load(self.read("config.local.yaml"))
-        return stated
+        return dict(yaml.safe_load(self.read("config.local.yaml")))
 
     def configure(self, options: Mapping[str, Any]) -> None:
         """Write config.local.yaml."""

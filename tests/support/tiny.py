@@ -175,13 +175,6 @@ def job(
     )
 
 
-def trained_model(folder: Path) -> Path:
-    """Train the tiny model on a task in ``folder`` and return its file."""
-    path = folder / "model.safetensors"
-    train(job(prepare(folder / "task"), path))
-    return path
-
-
 def train_until(given: TrainingJob, epoch: int) -> None:
     """Train until the state of an epoch is written, then stop as if by Ctrl-C."""
     finish = Trainer._finish_epoch

@@ -49,10 +49,7 @@ def start(
     raised here once all have ended.
     """
     folder.mkdir()
-    shared = worker_environment(folder) | {
-        "WORLD_SIZE": str(count),
-        "OMP_NUM_THREADS": "1",
-    }
+    shared = worker_environment(folder) | {"WORLD_SIZE": str(count)}
     workers = []
     for rank in range(count):
         here, there = forking().Pipe(duplex=False)
