@@ -23,9 +23,9 @@ BEAM = {"decode_test_set": 1, "evaluate_bleu": 1, "summarize_runs": 1}
 """What a change of the search runs again."""
 
 
-def append(checkout: Checkout, module: str, statement: str) -> None:
-    with (checkout / module).open("a") as code:
-        code.write(f"{statement}\n")
+def edit(checkout: Checkout, module: str) -> None:
+    with (checkout / f"src/convs2s/{module}.py").open("a") as code:
+        code.write("pass\n")
 
 
 def plan(checkout: Checkout, *targets: str) -> Done:
@@ -35,7 +35,7 @@ def plan(checkout: Checkout, *targets: str) -> Done:
 def test_decoding_code_reruns_decoding_and_scores_but_no_training(
     finished: Checkout,
 ) -> None:
-    append(finished, "src/convs2s/models/layers.py", "pass")
+    edit(finished, "models/layers")
     assert plan(finished).planned == BEAM
 
 
@@ -47,7 +47,7 @@ def test_what_changes_no_result_reruns_nothing(finished: Checkout) -> None:
         text = path.read_text("utf-8").removeprefix('"""')
         path.write_text(f'"""In other words: {text}# A remark.\n', "utf-8")
     # Without a new version.
-    append(finished, "src/convs2s/training/trainer.py", "pass")
+    edit(finished, "training/trainer")
     machine = {"checkpoint_minutes": 5, "tensorboard": True, "threads": 2}
     override(finished, "models", "small_plateau", training=machine)
     done = finished.snakemake(BLEU)
@@ -76,18 +76,17 @@ def test_another_limit_of_tokens_or_version_trains_and_makes_no_text_again(
 def test_preparation_code_reruns_preparation_but_a_finished_training_is_only_exported(
     finished: Checkout,
 ) -> None:
-    names = ("model.safetensors", "history.jsonl")
-    before = [(finished / RUN / name).read_bytes() for name in names]
-    states = [*(finished / RUN).glob("state/*/*.safetensors")]
-    assert len(states) == 2
-    kept = [path.read_bytes() for path in states]
-    append(finished, "src/convs2s/text/bpe.py", "pass")
+    run = finished / RUN
+    kept = [run / "model.safetensors", run / "history.jsonl"]
+    kept += run.glob("state/*/*.safetensors")
+    assert len(kept) == 4
+    before = [path.read_bytes() for path in kept]
+    edit(finished, "text/bpe")
     done = finished.snakemake(f"{RUN}/model.safetensors").succeeded()
     # What does not see BPE, such as the alignment's text, is not made again.
     expected = {"learn_bpe": 1, "build_vocabulary": 2, "binarize": 1, "train_model": 1}
     assert done.planned == expected, done.said
-    assert [(finished / RUN / name).read_bytes() for name in names] == before
-    assert [path.read_bytes() for path in states] == kept
+    assert [path.read_bytes() for path in kept] == before
     assert not re.search(r"^epoch +\d+ ", done.said, re.MULTILINE), done.said
 
 
@@ -179,19 +178,19 @@ def test_the_dependents_of_a_job_that_died_are_made_again(finished: Checkout) ->
 def test_a_flipped_bit_in_a_table_is_named(
     finished: Checkout,
 ) -> None:
-    table, store = finished / VOCABULARY, finished / STORE
+    table = finished / VOCABULARY
     changed = table.stat()
     content = table.read_bytes()
     table.write_bytes(flipped(content, 8 * (len(content) // 2)))
     os.utime(table, ns=(changed.st_atime_ns, changed.st_mtime_ns))
-    store.unlink()
+    (finished / STORE).unlink()
     done = finished.snakemake(STORE)
     assert done.code == 1
     assert done.errors  # of each job that reads it
     for error in done.errors:
         assert error.startswith(f"error: {VOCABULARY}: ")
         assert "remove the file" in error
-    assert not store.exists()
+    assert not (finished / STORE).exists()
 
 
 def test_text_that_is_gone_is_not_taken_for_that_of_other_files_or_settings(
@@ -282,9 +281,7 @@ def test_a_published_ledger_saves_all_of_it(paper: Checkout) -> None:
     assert plan(paper, "paper", *published).planned == {**WHOLE, **tables}
     paper.snakemake(TABLE1, *published).succeeded()
     table = paper.read(TABLE1)
-    rows = re.findall(r"^\| g \| .*", table, re.MULTILINE)
-    assert len(rows) == 2
-    assert all(row.endswith(" † |") for row in rows)
+    assert table.count("\n| g | ") == table.count(" † |\n") == 2
     assert "runs: 1 of 1; test set: mine_en_nl test (20 lines); " in table
     assert "† from the published ledger their.jsonl" in table
     assert "†" not in paper.read("paper.before/table1.md")
