@@ -1,7 +1,4 @@
-"""A task small enough to train in a second, and what the workflow makes of it.
-
-Target words are the source's, reversed and marked.
-"""
+"""A task small enough to train in a second: target words are the source's, reversed and marked."""
 
 import random
 from collections.abc import Callable
