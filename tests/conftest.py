@@ -13,6 +13,7 @@ import shutil
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -104,9 +105,12 @@ def pictures(root: Path) -> Path:
 @pytest.fixture(scope="session")
 def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The model file of a tiny training; no test changes it."""
+    from convs2s.training.run import train
     from tests.support import tiny
 
-    return tiny.trained_model(tmp_path_factory.mktemp("model"))
+    path = tmp_path_factory.mktemp("model") / "model.safetensors"
+    train(tiny.job(tiny.prepare(path.with_name("task")), path))
+    return path
 
 
 @pytest.fixture(scope="session")
@@ -130,12 +134,11 @@ def mirror(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def ran(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder in which a workflow ran, with its ``results/tiny``; no test changes it."""
-    from convs2s.layout import TaskFolder
-    from tests.support.tiny_results import write_results
+    from tests.support import tiny
 
     folder = tmp_path_factory.mktemp("ran")
     with contextlib.chdir(folder):  # manifests hold paths as the workflow names them
-        write_results(TaskFolder("results/tiny"))
+        tiny.write_results()
     return folder
 
 
@@ -224,6 +227,24 @@ def in_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture(scope="session")
 def sharp(model: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A model of larger random weights and long sentences, whose outputs hang by little."""
+    path = tmp_path_factory.mktemp("sharp") / "model.safetensors"
+    _save_random_model(path, model, 2, 1.5, positions={"maximum": 64})
+    return path
+
+
+@pytest.fixture(scope="session")
+def recurrent(model: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An LSTM with random weights, over the vocabularies of the trained model."""
+    path = tmp_path_factory.mktemp("lstm") / "lstm.safetensors"
+    sizes = {"layers": 2, "cells": 12, "embedding": 10, "initialization": 0.5}
+    _save_random_model(path, model, 3, 1.0, kind="lstm", **sizes)
+    return path
+
+
+def _save_random_model(
+    path: Path, model: Path, seed: int, factor: float, **changes: Any
+) -> None:
+    """Write a model file like another one, of another network with weights made larger."""
     import torch
 
     from convs2s.config.architecture import parse_architecture
@@ -231,39 +252,14 @@ def sharp(model: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     from convs2s.models.build import build_network
 
     _, description = load_model(model)
-    stated = description.architecture.model_dump()
-    architecture = parse_architecture(stated | {"positions": {"maximum": 64}})
-    torch.manual_seed(2)
-    network = build_network(architecture, *description.sizes)
-    for parameter in network.parameters():
-        parameter.data.mul_(1.5)
-    path = tmp_path_factory.mktemp("sharp") / "model.safetensors"
-    weights = network.state_dict()
+    before = {} if "kind" in changes else description.architecture.model_dump()
+    architecture = parse_architecture(before | changes)
+    torch.manual_seed(seed)
+    weights = build_network(architecture, *description.sizes).state_dict()
+    for weight in weights.values():
+        weight.mul_(factor)
     described = description.model_copy(update={"architecture": architecture})
     save_model(path, weights, calibrated(described, weights))
-    return path
-
-
-@pytest.fixture(scope="session")
-def recurrent(model: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An LSTM with random weights, over the vocabularies of the trained model."""
-    import torch
-
-    from convs2s.config.architecture import LstmArchitecture
-    from convs2s.model_file import load_model, save_model
-    from convs2s.models.build import build_network
-
-    _, description = load_model(model)
-    architecture = LstmArchitecture(
-        kind="lstm", layers=2, cells=12, embedding=10, initialization=0.5
-    )
-    torch.manual_seed(3)
-    weights = build_network(architecture, *description.sizes).state_dict()
-    path = tmp_path_factory.mktemp("lstm") / "lstm.safetensors"
-    save_model(
-        path, weights, description.model_copy(update={"architecture": architecture})
-    )
-    return path
 
 
 @pytest.fixture
@@ -309,8 +305,7 @@ def first_run(
 
 
 def _run_the_first_command(root: Path, checkout: Checkout) -> Done:
-    own_pair.write_text(checkout)
-    own_pair.write_tasks(root, checkout)
+    own_pair.write_pair(root, checkout)
     # Types that nearly every sentence has: all others are unknown to the word model.
     stated = yaml.safe_load("""
         cores: 1

@@ -42,7 +42,7 @@ from convs2s.training.schedule import Moment
 from convs2s.training.update import Updater
 from tests.contract.compiled_kernels import count_kernels
 from tests.contract.fake_cuda import ROOT
-from tests.support.apart import Apart
+from tests.support.together import Apart
 
 DEVICE = "cuda:0"
 TYPES = 44_000  # As the BPE of WMT'14 English-French has

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from convs2s.config.extensions import export_extensions
-from tests.support.score_files import decoded, read, scored_bleu
+from tests.contract.score_files import decoded, read, scored_bleu
 
 
 def test_a_number_is_taken_with_the_metrics_own_signature(tmp_path: Path) -> None:

@@ -9,8 +9,8 @@ from convs2s.config.settings import Settings
 from convs2s.paper.bleu_by_layers import Depth, layer_panels, plot_bleu_by_layers
 from convs2s.paper.cells import cells
 from convs2s.paper.charts import padded
+from tests.contract.documents import svg_texts
 from tests.support.cells import bleu, write
-from tests.support.documents import svg_texts
 
 
 @pytest.mark.usefixtures("in_folder")

@@ -18,9 +18,9 @@ from convs2s.paper.bleu_by_length import (
     ranks,
 )
 from convs2s.scoring.bleu import corpus_bleu
-from tests.support.documents import svg_texts
+from tests.contract.documents import svg_texts
+from tests.contract.score_files import decoded
 from tests.support.refusals import refusal, says
-from tests.support.score_files import decoded
 
 WORDS = [f"w{number}" for number in range(1, 41)]
 SOURCES = [" ".join(WORDS[:length]) for length in range(5, 41)]

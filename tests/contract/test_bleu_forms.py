@@ -23,8 +23,8 @@ from convs2s.scoring.bleu import (
     warning_of_bleu,
 )
 from convs2s.scoring.rouge import warning_of_rouge
+from convs2s.scoring.significance import measured
 from tests.support.refusals import says
-from tests.support.statistics import bleu_of
 
 REFERENCE = ["l&apos; homme voit deux voitures rouges .", "il pleut ce matin à Lyon ."]
 HYPOTHESIS = ["l&apos; homme voit deux voitures .", "il pleut ce matin à Paris ."]
@@ -155,11 +155,12 @@ def test_bleu_of_statistics_is_that_of_the_text() -> None:
     statistics = statistics_of(hypotheses, references)
     rows = draw.choices(range(400), k=400)
     drawn = [[side[row] for row in rows] for side in (hypotheses, references)]
-    assert bleu_of(statistics[rows]) == corpus_bleu(*drawn).score
+    score = corpus_bleu(*drawn).score
+    assert measured(statistics[rows]).bleu[0] == pytest.approx(score, rel=1e-12)
     # No n-gram of order 4, and no word.
     for text in ("a b c", ""):
         score = corpus_bleu([text], ["a b c"]).score
-        assert bleu_of(statistics_of([text], ["a b c"])) == score
+        assert measured(statistics_of([text], ["a b c"])).bleu[0] == score
     statistics[0] = [70_000, 1 << 31, 69_999, 0, 0, 0]
     text = encode_statistics(statistics)
     assert np.array_equal(decode_statistics(text, "ledger"), statistics)

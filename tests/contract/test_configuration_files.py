@@ -11,8 +11,8 @@ from convs2s.config.settings import Settings
 from convs2s.config.task import Headline
 from convs2s.config.yaml_file import option_files, read_yaml
 from convs2s.files.text import write_lines
+from tests.support.own_pair import TASK
 from tests.support.refusals import refusal, rows, says
-from tests.support.user_task import TASK
 
 # What is merged in may repeat keys at any depth; of several merged mappings the first wins.
 YAML = r"""

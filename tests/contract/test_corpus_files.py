@@ -11,7 +11,6 @@ from convs2s.config.settings import Settings
 from convs2s.data.corpus import RawText, cut_text, extract_corpus, extract_reference
 from convs2s.files.text import NO_MARK, read_lines
 from tests.support.archives import make_archive
-from tests.support.limits import open_files_of_at_most
 from tests.support.local_files import FilesBelow
 from tests.support.refusals import refusal, rows, says
 
@@ -173,8 +172,7 @@ def test_parts_end_to_end_are_the_input() -> None:
     extract((write("text", lines), "text"))
     for count in (1, 7, 50):
         parts = [(Path(f"out/{n}.en"), Path(f"out/{n}.fr")) for n in range(count)]
-        with open_files_of_at_most(128):
-            assert cut_text(source=SIDES[0], target=SIDES[1], outputs=parts) == 50
+        assert cut_text(source=SIDES[0], target=SIDES[1], outputs=parts) == 50
         for files in zip(*parts, strict=True):
             found = [file.read_bytes() for file in files]
             assert b"".join(found).decode() == lines

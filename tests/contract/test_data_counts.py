@@ -24,7 +24,8 @@ from convs2s.scoring.summary import read_evaluation
 from convs2s.text.corpus_filter import tokenize_and_filter
 from convs2s.text.preparation import Preparation
 from convs2s.training.run import train
-from tests.support import score_files, tiny
+from tests.contract import score_files
+from tests.support import tiny
 from tests.support.refusals import refusal, rows, says
 
 TRAIN = [

@@ -1,11 +1,9 @@
 """A model as a folder of the Hugging Face Hub: written, sent to a stand-in, brought back."""
 
 import json
-import os
 import re
 import subprocess
 import sys
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +13,6 @@ import yaml
 from convs2s.model_file import load_model, save_model
 from convs2s.publish.hub import HUB_FILES, MODEL_NAME, export_hub
 from tests.conftest import Terminal
-from tests.support.hub import COMMIT, REPOSITORY, Hub
 
 
 @pytest.fixture
@@ -96,33 +93,3 @@ def test_the_cards_program_translates_without_snakemake(folder: Path) -> None:
     command = [sys.executable, "-c", program + check]
     said = subprocess.check_output(command, cwd=folder, input="w1 w2\nw3\n", text=True)
     assert len(said.splitlines()) == 2
-
-
-def test_commands_as_typed(folder: Path, tmp_path: Path) -> None:
-    pytest.importorskip("huggingface_hub")
-    hub = Hub()
-    others = {"pytorch_model.bin": b"cos\nsystem\n(S'true'\ntR.", "NOTES.md": b"mine"}
-    # The codes are of the model before.
-    hub.files = {"bpe_codes.txt": b"#version: 0.2\n", **others}
-    environment = os.environ | {
-        "HF_ENDPOINT": hub.address,
-        "HF_HOME": str(tmp_path / "home"),
-        "HF_TOKEN": "hf_stand_in",
-        "HF_HUB_DISABLE_XET": "1",
-    }
-
-    def typed(*command: str) -> str:
-        program = [sys.executable, "-m", "convs2s", *command]
-        return subprocess.check_output(
-            program, cwd=tmp_path, env=environment, text=True
-        )
-
-    with closing(hub):
-        address = typed("push", "folder", REPOSITORY)
-        assert address == f"{hub.address}/{REPOSITORY}/commit/{COMMIT}\n"
-        written = contents(folder)
-        assert hub.files == written | others
-        assert hub.commits == ["A model of convs2s"]
-        assert typed("pull", REPOSITORY) == "model/model.safetensors\n"
-    assert contents(tmp_path / "model") == written
-    assert sorted(hub.asked) == sorted(written)

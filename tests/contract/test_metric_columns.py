@@ -9,7 +9,8 @@ from convs2s.config.extensions import VARIABLE
 from convs2s.config.load import load
 from convs2s.config.settings import Settings
 from convs2s.paper.cells import cells
-from tests.support.cells import bleu, table, write
+from tests.contract.shown_tables import table
+from tests.support.cells import bleu, write
 from tests.support.refusals import refusal, says
 
 OPTIONS = """

@@ -20,7 +20,6 @@ from convs2s.files.text import read_line_pairs, write_lines
 from convs2s.training.schedule import Schedule, TrainerState
 from tests.conftest import Terminal
 from tests.support.archives import make_archive
-from tests.support.own_pair import PAGE, blocks
 from tests.support.refusals import refusal, says
 
 pytestmark = pytest.mark.usefixtures("copy", "in_folder")
@@ -316,9 +315,9 @@ def test_the_first_pair_and_a_row_that_is_none_are_shown(run: Terminal) -> None:
 def test_the_page_begins_with_the_command_and_has_its_sizes(
     root: Path,
 ) -> None:
-    (typed, *_) = blocks(root, "bash")
-    assert typed == "convs2s new-task pairs.tsv --languages en nl --name mine_en_nl\n"
-    page = (root / PAGE).read_text("utf-8")
+    page = (root / "docs/own_language_pair.md").read_text("utf-8")
+    typed = "convs2s new-task pairs.tsv --languages en nl --name mine_en_nl"
+    assert page.partition("```")[2].startswith(f"bash\n{typed}\n```\n")
     row = r"^\| (?:up to|more than) [^`]*`(\w+)`.*\| (\d+) \|$"
     stated = re.findall(row, page, re.MULTILINE)
     assert stated == [(size.model, str(size.merges)) for size in SIZES]

@@ -15,7 +15,6 @@ import pytest
 
 from convs2s.files.text import write_lines
 from tests.support.refusals import says
-from tests.support.tiny_results import SENTENCES
 
 
 def cells(path: Path) -> list[dict[str, Any]]:
@@ -49,7 +48,7 @@ def checkout(root: Path, ran: Path, tmp_path_factory: pytest.TempPathFactory) ->
     results = folder / "results/demo_en_fr"
     shutil.copytree(ran / "results/tiny", results)
     models = (results / "models/small").rename(results / "models/demo")
-    write_lines(models / "seed2/test.beam5.txt", SENTENCES)
+    write_lines(models / "seed2/test.beam5.txt", ["w1 w2 w3", "w5 w6", "w7 w8 w9"])
     (folder / "docs").symlink_to(root / "docs")
     (folder / "notebooks").mkdir()
     return folder

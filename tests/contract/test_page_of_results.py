@@ -9,8 +9,8 @@ from convs2s.config.settings import Settings
 from convs2s.paper.cells import cells
 from convs2s.paper.results import entries_of
 from convs2s.paper.results_page import write_results_page
+from tests.contract.documents import svg_texts
 from tests.support.cells import bleu, write
-from tests.support.documents import svg_texts
 from tests.support.refusals import refusal, says
 
 TITLES = re.compile(r"^(#+ .*?)(?::| and| at| of|$)", re.MULTILINE)

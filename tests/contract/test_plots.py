@@ -12,7 +12,7 @@ from convs2s.paper.attention_maps import plot_attention_maps
 from convs2s.paper.curves import learning_curves, plot_learning_curve
 from convs2s.training.history import EpochRecord
 from convs2s.training.progress import write_history
-from tests.support.documents import svg_texts
+from tests.contract.documents import svg_texts
 from tests.support.refusals import refusal, says
 
 pytestmark = pytest.mark.usefixtures("in_folder")

@@ -17,8 +17,8 @@ from convs2s.costs.memory import requested_memory
 from convs2s.costs.preflight import Machine, refusals, report, training_rows
 from convs2s.costs.roofline import CalculatedSpeed, Update
 from convs2s.paper.cells import cells
+from tests.support.own_pair import TASK
 from tests.support.refusals import rows
-from tests.support.user_task import TASK
 
 GOLDEN = Path(__file__).with_name("data") / "preflight.txt"
 LARGE = Machine(results=10**13, downloads=10**13, is_one_disk=True, memory=10**11)

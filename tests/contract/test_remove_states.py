@@ -1,16 +1,17 @@
 """What ``convs2s remove-states`` removes of trainings that have ended, and what never."""
 
+import errno
 import fcntl
 import json
 import shutil
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
 from convs2s.files.tensors import load_tensors, save_tensors
 from convs2s.training.identity import digest_of
 from tests.conftest import Terminal
-from tests.support.limits import without_locks
 from tests.support.refusals import says
 
 IDENTITY: dict[str, object] = {"seed": 1, "recipe": {"clip": 0.1}}
@@ -80,7 +81,8 @@ def test_states_of_a_training_that_runs_or_may_run_stay(
         fcntl.flock(lock, fcntl.LOCK_EX)
         with pytest.raises(SystemExit, match="seed1/state: another training is writ"):
             run(*REMOVE)
-    monkeypatch.setattr(fcntl, "flock", without_locks)
+    refuses = Mock(side_effect=OSError(errno.ENOLCK, "No locks available"))
+    monkeypatch.setattr(fcntl, "flock", refuses)
     with pytest.raises(SystemExit, match="seed1/state: cannot be locked"):
         run(*REMOVE)
     assert states() == ALL

@@ -5,16 +5,16 @@ import re
 import statistics
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from convs2s.files.text import write_lines
-from convs2s.scoring.bleu import corpus_bleu, decode_statistics
+from convs2s.scoring.bleu import corpus_bleu, decode_statistics, statistics_of
 from convs2s.scoring.evaluation import BleuEvaluation, RougeEvaluation
 from convs2s.scoring.rouge import RougeOptions, rouge
 from convs2s.scoring.translations import spread, write_examples
 from tests.contract.pages import fenced
-from tests.support.refusals import says
-from tests.support.score_files import (
+from tests.contract.score_files import (
     FURTHER,
     OUTPUTS,
     REFERENCES,
@@ -26,7 +26,7 @@ from tests.support.score_files import (
     scored_bleu,
     scored_rouge,
 )
-from tests.support.statistics import bleu_of
+from tests.support.refusals import says
 
 
 def test_bleu_is_of_words_and_of_text_before_and_after_replacement(
@@ -46,8 +46,8 @@ def test_bleu_is_of_words_and_of_text_before_and_after_replacement(
         assert part["bleu"]["tokenized"]["score"] == tokenized
         assert part["bleu"]["detokenized"]["score"] == detokenized
         measure = "bleu_tokenized" + suffix.replace("before", "before_replacement")
-        encoded = found["sentences"][measure]
-        assert bleu_of(decode_statistics(encoded, "file")) == tokenized
+        kept = decode_statistics(found["sentences"][measure], "file")
+        assert np.array_equal(kept, statistics_of(words, [WORDS] * 3))
     assert found["unknown_words"] == {"total": 3, "dictionary": 1, "copied": 1}
     assert (found["lines"], found["manifest"]) == (3, {"seed": 1})
 

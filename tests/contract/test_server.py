@@ -431,7 +431,7 @@ def test_told_to_stop_it_answers_what_it_was_asked(sharp: Path) -> None:
     assert found, said
     server = ModelServer(int(found[1]))
     assert server.ask("/health").status == 200
-    assert listening(process.pid) == (1, 0)
+    assert listening(process.pid) == [True]
     with ExitStack() as crowd:
         clients = [crowd.enter_context(server.connect()) for _ in range(2 * MOST_FILES)]
         answers = [client.recv(12) for client in clients]

@@ -20,11 +20,10 @@ from convs2s.pipeline.status_view import view
 from convs2s.training import state_folder
 from convs2s.training.run import train
 from tests.conftest import Terminal
+from tests.contract.score_files import read
 from tests.support import tiny
-from tests.support.jobs import job_command
-from tests.support.processes import wait_for
+from tests.support.processes import job_command, wait_for
 from tests.support.refusals import rows, says
-from tests.support.score_files import read
 
 ENDLESS: dict[str, Any] = {"maximum_epochs": 9999, "learning_rate": 0.001}
 PATIENCE = 300

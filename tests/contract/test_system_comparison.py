@@ -10,8 +10,8 @@ from convs2s.files.text import write_lines
 from convs2s.scoring.bleu import compare
 from convs2s.scoring.comparison import compare_models, compare_outputs
 from convs2s.scoring.reports.layout import Report, render_text
+from tests.contract.score_files import decoded, read
 from tests.support.refusals import rows, says
-from tests.support.score_files import decoded, read
 
 LINES = """
 the man sees a red car . => the man sees two red cars . => the man sees two red cars .

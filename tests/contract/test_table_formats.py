@@ -11,7 +11,7 @@ from convs2s.config.settings import Settings
 from convs2s.paper.cells import cells
 from convs2s.paper.table_formats import CellText, Sheet
 from convs2s.paper.tables import write_table
-from tests.support.documents import svg_texts
+from tests.contract.documents import svg_texts
 
 
 def test_every_table_is_a_file_of_each_format(demo: Settings, tmp_path: Path) -> None:

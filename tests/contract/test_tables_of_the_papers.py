@@ -17,9 +17,10 @@ from convs2s.paper.charts import padded
 from convs2s.paper.results import entries_of, results
 from convs2s.paper.tables import sheet, write_table
 from convs2s.paper.trends import trend_panels
-from tests.support.cells import bleu, frame_of, table, write
+from tests.contract.score_files import read, scored_rouge
+from tests.contract.shown_tables import frame_of, table
+from tests.support.cells import bleu, write
 from tests.support.refusals import rows, says
-from tests.support.score_files import read, scored_rouge
 
 SCORED = bleu(after=30.0, before=20.0)
 

@@ -13,8 +13,8 @@ from convs2s.config.messages import validated
 from convs2s.config.settings import Settings
 from convs2s.config.task import Task
 from tests.contract.pages import fenced
+from tests.support.own_pair import TASK
 from tests.support.refusals import refusal, rows, says
-from tests.support.user_task import TASK
 
 
 def task(changes: str = "{}") -> Task:

@@ -22,9 +22,9 @@ from convs2s.training.run import train
 from convs2s.training.schedule import Schedule, TrainerState
 from convs2s.training.state_folder import ProgressFile, StateFolder
 from convs2s.training.trainer import Trainer
+from tests.contract.score_files import read
 from tests.support import tiny
 from tests.support.refusals import refusal, rows, says
-from tests.support.score_files import read
 
 RECORD = EpochRecord(1, 30, 0.25, 2.0, 2.0, 7.389, 100, 50)
 

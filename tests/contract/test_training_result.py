@@ -25,10 +25,10 @@ from convs2s.training.loading import (
 from convs2s.training.run import log_end, train
 from convs2s.training.schedule import Schedule, TrainerState
 from convs2s.training.update import Updater
+from tests.contract.score_files import read
 from tests.support import tiny
-from tests.support.interrupted import train_until
 from tests.support.refusals import rows, says
-from tests.support.score_files import read
+from tests.support.tiny import train_until
 
 
 def test_the_best_epochs_weights_are_exported_not_the_last(

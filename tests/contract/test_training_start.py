@@ -26,8 +26,8 @@ from convs2s.training.run import initial_network, train
 from convs2s.training.start import fetched_start
 from convs2s.training.trainer import Trainer
 from tests.support import tiny
-from tests.support.interrupted import train_until
 from tests.support.refusals import says
+from tests.support.tiny import train_until
 from tests.support.together import start
 
 

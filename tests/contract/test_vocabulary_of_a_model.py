@@ -9,9 +9,9 @@ from convs2s.data.vocabulary import read_counts
 from convs2s.interop.taken_vocabulary import take_codes, take_vocabulary
 from convs2s.model_file import load_model, save_model
 from convs2s.text.bpe import read_codes
-from tests.support.damage import flipped
+from tests.support.archives import flipped
+from tests.support.golden import import_trained
 from tests.support.refusals import refusal, says
-from tests.support.trained import import_trained
 
 
 @pytest.fixture(scope="module")

@@ -12,8 +12,7 @@ import pytest
 from convs2s.download.archives import is_archive, open_member
 from convs2s.files import compressed
 from tests.faults.systems import READS_PROC
-from tests.support.archives import COMPRESS, TEXT, make_archive, noise, read
-from tests.support.damage import flipped
+from tests.support.archives import COMPRESS, TEXT, flipped, make_archive, noise, read
 from tests.support.refusals import refusal, rows, says
 
 PAGE = b"<html>not found</html>"

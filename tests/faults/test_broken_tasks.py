@@ -10,8 +10,8 @@ from convs2s.config.settings import Settings
 from convs2s.layout import Layout
 from convs2s.pipeline.plan import Plan
 from tests.conftest import Terminal
+from tests.support.own_pair import TASK
 from tests.support.refusals import refusal, rows, says
-from tests.support.user_task import TASK
 
 FILES = r"""
 mine.yaml => => mine.yaml: expected a mapping of keys to values

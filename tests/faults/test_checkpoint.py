@@ -14,7 +14,7 @@ import torch
 
 from convs2s.interop.checkpoint import evaluate, read_checkpoint
 from convs2s.interop.fairseq import FairseqFiles, import_fairseq, import_released
-from tests.support.damage import flipped
+from tests.support.archives import flipped
 from tests.support.golden import DATA
 from tests.support.local_files import FilesBelow
 from tests.support.refusals import refusal, rows, says

@@ -9,8 +9,8 @@ import yaml
 
 from convs2s.config.load import load
 from convs2s.config.yaml_file import read_yaml
+from tests.support.own_pair import TASK
 from tests.support.refusals import refusal, rows, says
-from tests.support.user_task import TASK
 
 
 def load_every_task(root: Path, given: dict[str, object] | None = None) -> None:

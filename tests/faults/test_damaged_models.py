@@ -19,7 +19,7 @@ from convs2s.pipeline.job import job
 from convs2s.training.run import train
 from tests.faults.campaign.samples import stand_in
 from tests.support import tiny
-from tests.support.damage import flipped
+from tests.support.archives import flipped
 from tests.support.refusals import refusal, rows, says
 
 RUNS = "small/seed1", "small/seed2", "longer/seed1"

@@ -23,8 +23,7 @@ from convs2s.download.download import download_file
 from convs2s.paper.ledger import published_file
 from tests.faults.downloads import BODY, OTHER
 from tests.faults.loopback import LoopbackServer, Served
-from tests.support.archives import COMPRESS, noise
-from tests.support.damage import flipped
+from tests.support.archives import COMPRESS, flipped, noise
 from tests.support.processes import wait_for
 from tests.support.refusals import refusal, rows, says
 

@@ -11,6 +11,7 @@ from typing import Never
 
 import pytest
 
+from convs2s.data.corpus import cut_text
 from convs2s.errors import failures_in_one_line
 from convs2s.files.atomic import scratch_folder, whole_files
 from convs2s.files.checksums import note_checksums
@@ -20,7 +21,7 @@ from convs2s.files.text import write_lines
 from convs2s.pipeline.job import job
 from tests.conftest import Terminal
 from tests.faults.campaign.samples import stand_in
-from tests.support.limits import open_files_of_at_most
+from tests.faults.limits import open_files_of_at_most
 from tests.support.refusals import refusal, says
 
 REMEDIES = {
@@ -164,3 +165,13 @@ def test_a_command_may_open_any_number_of_files(
             says(str(ended), "convs2s: error: ", "Too many open files", "ulimit -n")
             assert not list(tmp_path.glob(f"*{output.name}"))
     assert 0 < failed < 8
+
+
+def test_a_text_is_cut_with_fewer_open_files_than_its_parts_have(
+    tmp_path: Path,
+) -> None:
+    text = tmp_path / "text"
+    write_lines(text, map(str, range(50)))
+    parts = [(tmp_path / f"{part}.en", tmp_path / f"{part}.fr") for part in range(50)]
+    with open_files_of_at_most(128):
+        assert cut_text(source=text, target=text, outputs=parts) == 50

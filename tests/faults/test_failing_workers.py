@@ -20,8 +20,8 @@ from convs2s.training.trainer import Trainer
 from convs2s.training.update import Updater
 from convs2s.training.workers import ALONE, Workers, joined
 from tests.support import tiny
+from tests.support.tiny import make_update
 from tests.support.together import meet, start
-from tests.support.updates import make_update
 
 COUNT = 8
 VICTIM = 5

@@ -16,9 +16,8 @@ from convs2s.files.checksums import check_noted, note_checksums, note_path
 from convs2s.pipeline.job import job
 from convs2s.pipeline.living import RUN
 from convs2s.pipeline.tries import failed_try, note_beside, noted_try
-from tests.support.jobs import job_command
-from tests.support.limits import files_of_at_most
-from tests.support.processes import wait_for
+from tests.faults.limits import files_of_at_most
+from tests.support.processes import job_command, wait_for
 from tests.support.refusals import refusal, says
 
 

@@ -18,7 +18,7 @@ from convs2s.publish.card import model_card
 from convs2s.publish.hub import MODEL_NAME, export_hub, export_onnx, pull, push
 from convs2s.publish.results import export_results
 from tests.conftest import Terminal
-from tests.support.hub import REPOSITORY, Hub
+from tests.faults.hub import COMMIT, REPOSITORY, Hub
 from tests.support.refusals import refusal, rows, says
 
 RUN = "models/small/seed1"
@@ -135,6 +135,28 @@ def test_what_is_not_of_the_model_is_not_sent(folder: Path, hub: Hub) -> None:
     push(folder, REPOSITORY)
     assert b"My own words" in hub.files["README.md"]
     assert "NOTES.md" not in hub.files
+
+
+def test_a_model_is_sent_and_fetched_and_what_else_is_there_stays_there(
+    folder: Path,
+    hub: Hub,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    run: Terminal,
+) -> None:
+    others = {"pytorch_model.bin": b"cos\nsystem\n(S'true'\ntR.", "NOTES.md": b"mine"}
+    # The codes are of the model before.
+    hub.files = {"bpe_codes.txt": b"#version: 0.2\n", **others}
+    monkeypatch.chdir(tmp_path)
+    address = f"{hub.address}/{REPOSITORY}/commit/{COMMIT}\n"
+    assert run("push", "folder", REPOSITORY) == address
+    written = {path.name: path.read_bytes() for path in folder.iterdir()}
+    assert hub.files == written | others
+    assert hub.commits == ["A model of convs2s"]
+    assert run("pull", REPOSITORY) == "model/model.safetensors\n"
+    copies = (tmp_path / "model").iterdir()
+    assert {path.name: path.read_bytes() for path in copies} == written
+    assert sorted(hub.asked) == sorted(written)
 
 
 @pytest.mark.parametrize("last", ["", "SHA256SUMS"])

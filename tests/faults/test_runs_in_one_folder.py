@@ -21,11 +21,10 @@ from convs2s.pipeline import run
 from convs2s.pipeline.living import FOLDER, JOBS_LOCK, RUN, living_job
 from convs2s.pipeline.run import begin_run, hold_results
 from convs2s.text.languages import preparation_warning
-from tests.support.jobs import job_command
-from tests.support.limits import without_locks
-from tests.support.processes import wait_for
+from tests.faults.limits import without_locks
+from tests.support.own_pair import TASK
+from tests.support.processes import job_command, wait_for
 from tests.support.refusals import refusal, rows, says
-from tests.support.user_task import TASK
 
 Commands = list[tuple[object, ...]]
 

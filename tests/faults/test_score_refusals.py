@@ -3,6 +3,7 @@
 from base64 import b64encode
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 from zlib import compress
 
 import numpy as np
@@ -12,6 +13,7 @@ import yaml
 from convs2s.cli.main import main
 from convs2s.config.extensions import export_extensions
 from convs2s.config.load import load
+from convs2s.config.task import RougeSettings
 from convs2s.files.text import write_lines
 from convs2s.scoring import bleu
 from convs2s.scoring.bleu import (
@@ -23,13 +25,21 @@ from convs2s.scoring.bleu import (
     length_ratio,
 )
 from convs2s.scoring.comparison import compare_outputs
-from convs2s.scoring.evaluation import BleuEvaluation, RougeEvaluation, further_score
+from convs2s.scoring.evaluation import (
+    BleuEvaluation,
+    RougeEvaluation,
+    evaluate_bleu,
+    evaluate_rouge,
+    further_score,
+)
 from convs2s.scoring.n_best import ListedHypothesis
+from convs2s.scoring.reports.layout import Report
 from convs2s.scoring.reranking import curve
 from convs2s.scoring.rouge import RougeOptions, rouge
+from convs2s.scoring.summary import summarize_runs
 from tests.support.refusals import refusal, rows, says
-from tests.support.score_files import decoded, report, scored_bleu, scored_rouge
 
+RUN = "models/small/seed1"
 TWO = ["a b", "c"]
 ONE = ["a b"]
 LISTED = ListedHypothesis(0, "a", "LM= 1", 0, (), "list:7")
@@ -119,23 +129,60 @@ def test_a_list_of_more_sentences_than_the_text(model: Path, tmp_path: Path) -> 
     says(said, "list:3: sentence 2, but the source has 2 lines")
 
 
-@pytest.mark.parametrize(
-    ("second", "words"),
-    [
-        (decoded(3, "a"), ["lines:2: ", "line 2, found that of line 3"]),
-        ({"line": 2}, ["lines:2: not a translation", "source", "decode"]),
-        (7, ["lines:2: not a translation"]),
-    ],
-)
-def test_translations(tmp_path: Path, second: object, words: list[str]) -> None:
-    lines = [decoded(1, "a"), second]
-    says(refusal(scored_bleu, tmp_path, "bleu", lines), *words)
-    assert not (tmp_path / "bleu").exists()
+def test_translations(results: Path) -> None:
+    lines = results / f"{RUN}/test.beam5.jsonl"
+    first, _, third = lines.read_text("utf-8").splitlines()
+    for second, words in (
+        (third, ["line 2, found that of line 3"]),
+        ('{"line": 2}', ["not a translation", "source", "decode"]),
+        ("7", ["not a translation"]),
+    ):
+        write_lines(lines, [first, second])
+        message = refusal(
+            evaluate_bleu,
+            translations=lines,
+            raw=lines,
+            tokenized=lines,
+            output=results / "bleu",
+            test_set="test",
+            manifest={},
+        )
+        says(message, f"{lines}:2: ", *words)
+    assert not (results / "bleu").exists()
 
 
-def test_a_reference_of_another_test_set(tmp_path: Path) -> None:
-    message = refusal(scored_rouge, tmp_path, "rouge", references=[["a"] * 3, TWO])
-    says(message, "lines: 3 lines", "reference1 has 2")
+def rouge_scores(
+    results: Path, name: str, *references: list[str], **stated: Any
+) -> Path:
+    """Score the three translations of a finished run; return the file."""
+    paths = []
+    for number, texts in enumerate(references):
+        paths.append(results / f"reference{number}")
+        write_lines(paths[-1], texts)
+    evaluate_rouge(
+        translations=results / f"{RUN}/test.beam5.jsonl",
+        references=paths,
+        exceptions=None,
+        output=results / name,
+        test_set="test",
+        settings=RougeSettings(**{"lead_words": 3} | stated),
+        manifest={},
+    )
+    return results / name
+
+
+def test_a_reference_of_another_test_set(results: Path) -> None:
+    message = refusal(rouge_scores, results, "rouge", ["a"] * 3, TWO)
+    says(message, "test.beam5.jsonl: 3 lines", "reference1 has 2")
+
+
+def report_refused(folder: Path, kind: type[Any], *scores: Path) -> str:
+    """Return why the scores are not summarized."""
+    runs = {("test", path.name): path for path in scores}
+    written = Report(folder / "report.txt", folder / "report.json", None, {})
+    message = refusal(summarize_runs, kind, runs, written)
+    assert not written.text.exists()
+    return message
 
 
 STATED = """
@@ -147,14 +194,12 @@ STATED = """
 
 @pytest.mark.parametrize(("stated", "words"), rows(STATED))
 def test_runs_that_were_scored_differently(
-    tmp_path: Path, stated: str, words: str
+    results: Path, stated: str, words: str
 ) -> None:
-    runs = {
-        ("test", "seed1"): scored_rouge(tmp_path, "a"),
-        ("test", "seed2"): scored_rouge(tmp_path, "b", **yaml.safe_load(stated)),
-    }
-    says(refusal(report, tmp_path, RougeEvaluation, runs), *words.split(" ... "))
-    assert not (tmp_path / "bleu.txt").exists()
+    first = rouge_scores(results, "a", ["a"] * 3)
+    second = rouge_scores(results, "b", ["a"] * 3, **yaml.safe_load(stated))
+    message = report_refused(results, RougeEvaluation, first, second)
+    says(message, *words.split(" ... "))
 
 
 CHANGES = """
@@ -165,13 +210,12 @@ version:2. => version:1. => b: tokenized BLEU: ... version:1.
 
 
 @pytest.mark.parametrize(("old", "new", "words"), rows(CHANGES))
-def test_evaluations(tmp_path: Path, old: str, new: str, words: str) -> None:
-    runs = {}
-    for name in ("a", "b"):
-        runs["test", name] = scored_bleu(tmp_path, name, [decoded(1, "a")])
-    content = (tmp_path / "b").read_text("utf-8")
-    (tmp_path / "b").write_text(content.replace(old, new), "utf-8")
-    says(refusal(report, tmp_path, BleuEvaluation, runs), *words.split(" ... "))
+def test_evaluations(results: Path, old: str, new: str, words: str) -> None:
+    scores = results / f"{RUN}/test.beam5.bleu.json"
+    other = results / "b"
+    other.write_text(scores.read_text("utf-8").replace(old, new), "utf-8")
+    message = report_refused(results, BleuEvaluation, scores, other)
+    says(message, *words.split(" ... "))
 
 
 def test_statistics(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,7 +15,7 @@ from convs2s.text.dictionary import build_dictionary, read_candidates, read_dict
 from convs2s.text.fast_align import AlignmentState
 from convs2s.text.preparation import Preparation
 from convs2s.text.truecase import read_truecaser
-from tests.support.damage import flipped
+from tests.support.archives import flipped
 from tests.support.refusals import refusal, rows, says
 
 CODES = learn_codes([("low", 5), ("lower", 2), ("newest", 6), ("widest", 3)], 10)

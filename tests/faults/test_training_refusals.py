@@ -19,8 +19,8 @@ from convs2s.models.kernels import matmul
 from convs2s.training.launch import launch
 from convs2s.training.run import train
 from convs2s.training.state_folder import StateFolder
+from tests.faults.limits import files_of_at_most, without_locks
 from tests.support import tiny
-from tests.support.limits import files_of_at_most, without_locks
 from tests.support.refusals import refusal, rows, says
 
 

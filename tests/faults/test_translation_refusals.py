@@ -20,7 +20,7 @@ from convs2s.files.text import text_lines, write_lines
 from convs2s.model_file import load_model, save_model
 from convs2s.models.ensemble import Ensemble
 from tests.conftest import Terminal
-from tests.support.limits import without_locks
+from tests.faults.limits import without_locks
 from tests.support.networks import lstm
 from tests.support.refusals import refusal, rows, says
 

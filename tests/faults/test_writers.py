@@ -26,8 +26,8 @@ from convs2s.files.tensors import save_tensors
 from convs2s.files.text import write_json, write_lines
 from convs2s.mirror.write import write_mirror
 from convs2s.training.run import train
+from tests.faults.limits import files_of_at_most
 from tests.support import tiny
-from tests.support.limits import files_of_at_most
 from tests.support.local_files import FilesBelow
 from tests.support.refusals import refusal, says
 

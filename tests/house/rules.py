@@ -17,20 +17,22 @@ def rules(root: Path) -> list[str]:
     return found
 
 
+def stated(pattern: str, rule: str) -> str | None:
+    """Return the first group of a pattern, where a rule has it."""
+    found = re.search(pattern, rule, re.MULTILINE)
+    return found and found[1]
+
+
 def environment(rule: str) -> str | None:
     """Return the name of the conda environment that a rule states, if it states one."""
-    stated = re.search(r'environment\("(\w+)"\)', rule)
-    return stated and stated[1]
+    return stated(r'environment\("(\w+)"\)', rule)
 
 
 def script(rule: str) -> str | None:
     """Return the file name of the script that a rule states, if it states one."""
-    stated = re.search(r'"\.\./workflow/scripts/(\w+\.py)"', rule)
-    return stated and stated[1]
+    return stated(r'"\.\./workflow/scripts/(\w+\.py)"', rule)
 
 
 def label(rule: str) -> str:
     """Return what a message calls a rule: its name."""
-    stated = re.match(r" *(?:use rule \w+ as|rule|checkpoint) (\w+)", rule)
-    assert stated, rule
-    return stated[1]
+    return stated(r"\A *(?:use rule \w+ as|rule|checkpoint) (\w+)", rule) or rule

@@ -1,10 +1,8 @@
 """What the Snakemake workflow catalog and snakedeploy look for, where they look for it."""
 
-import json
 import re
 from pathlib import Path
 
-import jsonschema
 import pytest
 import yaml
 
@@ -29,14 +27,6 @@ def test_every_place_names_the_same_least_snakemake(root: Path) -> None:
     (badge,) = re.findall(r"badge/snakemake-≥([\d.]+)-", readme)
     assert f'min_version("{badge}")' in snakefile
     assert f"snakemake[reports]>={badge}," in project
-
-
-@pytest.mark.parametrize("file", ["config/config.yaml", ".test/config/config.yaml"])
-def test_configurations_for_deployment_meet_the_schema(root: Path, file: str) -> None:
-    text = (root / file).read_text("utf-8")
-    (schema,) = re.findall(r"(?m)^# yaml-language-server: \$schema=(\S+)$", text)
-    rule = json.loads((root / file).parent.joinpath(schema).read_text("utf-8"))
-    jsonschema.validate(yaml.safe_load(text), rule)
 
 
 def test_the_deployed_configuration_has_every_key_of_the_one_at_the_root(

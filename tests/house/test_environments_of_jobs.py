@@ -2,7 +2,6 @@
 
 import ast
 import json
-import re
 from collections import defaultdict
 from functools import cache
 from importlib import metadata
@@ -13,7 +12,7 @@ import yaml
 
 from convs2s import __version__
 from tests.house.package import Import, foreign, imports_in, imports_of
-from tests.house.rules import environment, rules, script
+from tests.house.rules import environment, rules, script, stated
 from tests.support.bare_python import bare_python, run_bare
 from tests.support.checkout import Checkout
 
@@ -37,8 +36,7 @@ print(json.dumps(missing))
 
 def command(rule: str) -> str | None:
     """Return the command of ``python -m convs2s`` in a rule's shell, if there is one."""
-    stated = re.search(r"python -m convs2s (\w+)", rule)
-    return stated and stated[1]
+    return stated(r"python -m convs2s (\w+)", rule)
 
 
 def environments(root: Path) -> dict[str, list[str]]:

@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from tests.house.rules import environment, label, rules, script
+from tests.house.rules import environment, label, rules, script, stated
 
 LONGEST_RULE = 31
 LONGEST_OF_ALL = "train_model"
@@ -69,8 +69,7 @@ def test_every_job_that_makes_files_asks_whether_they_are_out_of_date(
 
 def path_of(rule: str, section: str) -> str | None:
     """Return the one path of a rule's log or benchmark, if it states one."""
-    stated = re.search(rf'^ +{section}:\n +"([^"]+)",?$', rule, re.MULTILINE)
-    return stated and stated[1]
+    return stated(rf'^ +{section}:\n +"([^"]+)",?$', rule)
 
 
 def test_every_job_states_an_environment_and_a_log_which_its_benchmark_is_named_after(

@@ -20,7 +20,11 @@ from convs2s.errors import UserError
 from json_schema import schema_of
 from tests.conftest import ROOT, Terminal
 
-CONFIGURATION = [ROOT / "config.yaml", *sorted((ROOT / "config").rglob("*.yaml"))]
+CONFIGURATION = [
+    ROOT / "config.yaml",
+    ROOT / ".test/config/config.yaml",
+    *sorted((ROOT / "config").rglob("*.yaml")),
+]
 
 
 def test_what_is_made_from_the_classes_is_in_step_with_them(tmp_path: Path) -> None:
@@ -67,12 +71,12 @@ def test_every_key_is_described(file: ConfigurationFile) -> None:
 
 def keys_of(schema: Any) -> Iterator[tuple[str, Any]]:
     """Yield each key that a schema states, anywhere in it, and what it says of it."""
-    if isinstance(schema, list):
-        for one in schema:
-            yield from keys_of(one)
+    below = schema
     if isinstance(schema, dict):
         yield from schema.get("properties", {}).items()
-        for one in schema.values():
+        below = [*schema.values()]
+    if isinstance(below, list):
+        for one in below:
             yield from keys_of(one)
 
 

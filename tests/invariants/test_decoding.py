@@ -29,7 +29,6 @@ from convs2s.models.steps import Average, Precision
 from tests.support import tiny
 from tests.support.networks import (
     TYPES,
-    assert_incremental_equals_full,
     batch,
     lstm,
     network,
@@ -156,21 +155,31 @@ def test_a_score_is_the_likelihood_by_a_full_pass(
 
 @torch.inference_mode()
 def test_a_network_follows_its_hypotheses(root: Path) -> None:
-    """The first hypothesis of each sentence becomes the second, and a sentence is dropped."""
+    """The first hypothesis of each sentence becomes the second, and a sentence is dropped.
+
+    Each later step has the log-probabilities and the mean attention of the full pass.
+    """
     source = batch(9, 2, 5)
     export_extensions(["examples/transformer.py"], root)
     settings = {"kind": "transformer", "layers": 2, "width": 32, "heads": 4}
     example = build_network(parse_architecture(settings), TYPES, TYPES).double()
-    assert_incremental_equals_full(example, source, READ)
     for model in (*RECURRENT, example):
-        expected = model.eval()(source, READ)[0].log_softmax(2)
+        logits, attentions = model.eval()(source, READ)
+        expected = logits.log_softmax(2)
         state = Ensemble([model]).start(source, 2)
         state.step(READ[:, :1].expand(-1, 2))
         state.step(torch.stack([READ[:, 1], READ[:, 2]], 1))
         state.select(np.array([1, 0, 3, 2, 5, 4]))
         state.keep(np.array([0, 2]))
-        found, _ = state.step(READ[[0, 2], 2:3].expand(-1, 2))
-        torch.testing.assert_close(found[:, 1], expected[[0, 2], 2])
+        for position in range(2, READ.shape[1]):
+            read = READ[[0, 2], position : position + 1]
+            found, attention = state.step(read.expand(-1, 2))
+            now = expected[[0, 2], position]
+            torch.testing.assert_close(found[:, 1], now, atol=1e-9, rtol=0)
+            assert (attention is not None) == bool(attentions) == model.attends
+            if attention is not None:
+                mean = torch.stack(attentions).mean(0)[[0, 2], position]
+                torch.testing.assert_close(attention[:, 1], mean, atol=1e-9, rtol=0)
 
 
 # ---- several networks ----

@@ -27,8 +27,7 @@ from convs2s.scoring.n_best import read_n_best
 from convs2s.scoring.reranking import by_length_penalty
 from tests.conftest import Terminal
 from tests.support import tiny
-from tests.support.golden import golden_lines
-from tests.support.trained import TRAINED, import_trained
+from tests.support.golden import TRAINED, golden_lines, import_trained
 
 generator = random.Random(1)
 

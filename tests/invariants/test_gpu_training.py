@@ -20,8 +20,7 @@ from convs2s.training.workers import Gradients, Workers
 from tests.invariants.hypotheses import assert_alike
 from tests.invariants.recordings import Again
 from tests.support import networks, tiny
-from tests.support.interrupted import train_until
-from tests.support.updates import make_update
+from tests.support.tiny import make_update, train_until
 
 pytestmark = [
     pytest.mark.gpu,

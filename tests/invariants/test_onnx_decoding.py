@@ -28,9 +28,9 @@ from tests.support.networks import TYPES, architecture_of, batch, network, optio
 NETWORKS: list[dict[str, Any]] = yaml.safe_load("""
 - {}
 - {kernels: [1, 1, 1], vocabulary_selection: {}}
-- {kernels: [1, 2, 1], attention: [false, true, false]}
+- {kernels: [1, 2, 1], attention: [2]}
 - {positions: {source: false, maximum: 30}}
-- {attention: [true, true, false], attention_weights: shared}
+- {attention: [1, 2], attention_weights: shared}
 """)
 SEARCHES = yaml.safe_load("""
 - {beam: 1}

@@ -14,8 +14,8 @@ from convs2s.training.loading import LoadedUpdate
 from convs2s.training.schedule import Moment
 from convs2s.training.update import StartedUpdate, Updater
 from tests.support import tiny
-from tests.support.apart import Apart
-from tests.support.updates import make_update
+from tests.support.tiny import make_update
+from tests.support.together import Apart
 
 # ---- the order of the data, and the rate of each update ----
 

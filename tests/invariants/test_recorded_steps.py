@@ -24,7 +24,7 @@ from tests.support.networks import batch, lstm, network, options
 NOWHERE = {"source": False, "target": False}
 SEVERAL = [
     network(1),
-    network(2, attention=(False, True, True)),
+    network(2, attention=[2, 3]),
     network(3, kernels=(2, 3, 1), positions=NOWHERE),
 ]
 CHOSEN = np.array([*range(END + 3), 7, 9, 12])

@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
+from unittest import mock
 
 import pytest
 import torch
@@ -26,7 +27,7 @@ from convs2s.training.state_folder import StateFolder
 from convs2s.training.trainer import Trainer
 from convs2s.training.update import Updater
 from tests.support import tiny
-from tests.support.interrupted import train_until
+from tests.support.tiny import train_until
 from tests.support.together import forking
 
 RESUMED = yaml.safe_load("""
@@ -84,7 +85,7 @@ def assert_undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Training:
         if key not in made:
             output = tmp_path_factory.mktemp("whole") / "model.safetensors"
             made[key] = replace(parts, output=output, states=None)
-            with tiny.whole_states():
+            with mock.patch.object(Trainer, "drop_unneeded"):
                 train(made[key])
         assert sha256(parts.output) == sha256(made[key].output)
         return made[key]
@@ -115,7 +116,7 @@ def test_a_resumed_training_ends_as_an_undisturbed_one(
 ) -> None:
     """Also the last epoch's weights and optimizer, where the best epoch was before."""
     parts = job(**recipe)
-    with tiny.whole_states():
+    with mock.patch.object(Trainer, "drop_unneeded"):
         for epoch in stops:
             train_until(parts, epoch)
         train(parts)

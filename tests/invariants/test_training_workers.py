@@ -13,13 +13,14 @@ from convs2s.errors import UserError
 from convs2s.files.checksums import sha256
 from convs2s.training import workers as workers_module
 from convs2s.training.loading import permuted_sources, split_batch
+from convs2s.training.run import train
 from convs2s.training.schedule import Moment
 from convs2s.training.update import Updater
 from convs2s.training.workers import Workers
 from tests.invariants.recordings import Again
 from tests.support import tiny
-from tests.support.together import meet, start, train_together
-from tests.support.updates import make_update
+from tests.support.tiny import make_update
+from tests.support.together import meet, start
 
 
 def some_updates(workers: Workers, task: Path) -> tuple[list[Any], list[float]]:
@@ -104,7 +105,7 @@ def test_a_training_of_two_workers_with_dropout_repeats_and_goes_on(
     for name, epochs in (("a", 2), ("b", 1), ("b", 2)):
         model = tmp_path / name / "model.safetensors"
         job = tiny.job(task, model, tiny.settings(maximum_epochs=epochs))
-        train_together(tmp_path / f"{name}{epochs}", 2, job)
+        start(tmp_path / f"{name}{epochs}", 2, train, job)
     log = (tmp_path / "b/state/train.log").read_text("utf-8")
     assert "\ngoing on from " in log
     assert sha256(tmp_path / "a/model.safetensors") == sha256(model)

@@ -28,8 +28,8 @@ from convs2s.training.workers import ALONE, Workers
 from tests.invariants.recordings import Again, Recorder
 from tests.invariants.waiting import READS, counted_waits
 from tests.support import tiny
-from tests.support.apart import Apart
-from tests.support.updates import make_update
+from tests.support.tiny import make_update
+from tests.support.together import Apart
 
 Result = tuple[list[UpdateReport], list[Tensor], Trainer]
 

@@ -4,8 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.golden import DATA
-from tests.support.trained import import_trained
+from tests.support.golden import DATA, import_trained
 
 
 @pytest.fixture(

@@ -9,25 +9,31 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import torch
+import yaml
 from torch import Tensor, nn
 
+from convs2s.config.architecture import ConvS2SArchitecture
 from convs2s.config.decoding import DecodingSettings
 from convs2s.data.store import TokenStore, write_store
 from convs2s.data.vocabulary import PADDING
 from convs2s.interop import fairseq as layout
 from convs2s.models.convs2s import ConvS2S
 from convs2s.models.kernels.logits import summed_cross_entropy
-from tests.support.networks import convs2s, options
+from tests.support.networks import options
 
-LAYERS = ((32, 3), (32, 3), (24, 1))
-ARCHITECTURE = convs2s(
-    LAYERS,
-    LAYERS,
-    embedding=16,
-    output_embedding=16,
-    positions={"maximum": 20},
-    dropout=0.0,
-    gradient_scaling="fairseq",
+ARCHITECTURE = ConvS2SArchitecture.model_validate(
+    yaml.safe_load("""
+    encoder: &stack
+    - {layers: 1, width: 32, kernel: 3}
+    - {layers: 1, width: 32, kernel: 3}
+    - {layers: 1, width: 24, kernel: 1}
+    decoder: *stack
+    embedding: 16
+    output_embedding: 16
+    positions: {maximum: 20}
+    dropout: 0.0
+    gradient_scaling: fairseq
+    """)
 )
 TYPES = 48
 

@@ -13,6 +13,7 @@ from convs2s.paper import claims
 from convs2s.paper.claims import Finding, correct
 from convs2s.paper.ledger import LedgerEntry, RunScore
 from convs2s.scoring.bleu import encode_statistics
+from convs2s.scoring.significance import measured
 from tests.support.claims import (
     BASE,
     BEFORE,
@@ -23,7 +24,6 @@ from tests.support.claims import (
     entries,
     finding,
 )
-from tests.support.statistics import bleu_of
 
 LAYERS = ("1", "1, 2", "1, 2, 3", "1, 2, 3, 4", "1, 2, 3, 4, 5")
 
@@ -281,7 +281,7 @@ def with_sentences(
             "bleu_tokenized": encode_statistics(other),
             BEFORE: encode_statistics(statistics),
         }
-        scores = {BEFORE: RunScore(bleu_of(statistics), "nrefs:1")}
+        scores = {BEFORE: RunScore(float(measured(statistics).bleu[0]), "nrefs:1")}
         scored.append(replace(entry, scores=scores, sentences=sentences))
     return scored
 

@@ -6,13 +6,16 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from convs2s.config.architecture import LstmArchitecture
+from convs2s.config.architecture import ConvS2SArchitecture, LstmArchitecture
 from convs2s.models.convs2s import ConvS2S
 from convs2s.models.layers import GatedConvolution, Linear
 from convs2s.models.lstm import Lstm
-from tests.support.networks import convs2s
 
-BLOCKS = ((128, 3),) * 3 + ((256, 3), (256, 1))
+STACK = [
+    {"layers": 3, "width": 128, "kernel": 3},
+    {"layers": 1, "width": 256, "kernel": 3},
+    {"layers": 1, "width": 256, "kernel": 1},
+]
 TYPES = 500
 EMBEDDED = 0.1**2 + 0.1**2
 """Variance of a token's plus its position's embedding."""
@@ -52,14 +55,15 @@ def changes(model: ConvS2S) -> dict[str, float]:
 @pytest.mark.parametrize("dropout", [0.0, 0.3])
 @pytest.mark.parametrize("seed", range(3))
 def test_every_layer_keeps_the_variance(seed: int, dropout: float) -> None:
-    architecture = convs2s(
-        BLOCKS,
-        BLOCKS,
-        embedding=128,
-        output_embedding=128,
-        positions={"maximum": 64},
-        dropout=dropout,
-    )
+    stated = {
+        "encoder": STACK,
+        "decoder": STACK,
+        "embedding": 128,
+        "output_embedding": 128,
+        "positions": {"maximum": 64},
+        "dropout": dropout,
+    }
+    architecture = ConvS2SArchitecture.model_validate(stated)
     torch.manual_seed(seed)
     ratios = changes(ConvS2S(architecture, TYPES, TYPES))
     assert len(ratios) > 20

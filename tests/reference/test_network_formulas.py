@@ -12,15 +12,13 @@ from torch import Tensor
 
 from convs2s.data.vocabulary import PADDING
 from convs2s.models.convs2s import ConvS2S
+from convs2s.models.ensemble import Ensemble, for_inference
 from convs2s.models.network import Network
 from tests.reference.plain_convs2s import ENCODER_STACK, PlainConvS2S
 from tests.reference.plain_lstm import PlainLstm
 from tests.reference.plain_rnn import PlainRnn
 from tests.support.networks import (
-    TYPES,
-    assert_incremental_equals_full,
     batch,
-    convs2s,
     lstm,
     network,
     rnn,
@@ -37,28 +35,46 @@ def unpadded(row: Tensor) -> Tensor:
 
 def selecting() -> ConvS2S:
     """Even kernels, no target positions, and a lookup table as output layer."""
-    architecture = convs2s(
-        ((8, 2), (6, 4)),
-        ((8, 2), (8, 3)),
-        embedding=10,
-        output_embedding=6,
+    return network(
+        4,
+        encoder=[
+            {"layers": 1, "width": 8, "kernel": 2},
+            {"layers": 1, "width": 6, "kernel": 4},
+        ],
+        kernels=(2, 3),
         attention=[2],
         positions={"target": False, "maximum": 30},
         vocabulary_selection={},
     )
-    torch.manual_seed(4)
-    model = ConvS2S(architecture, TYPES, TYPES).double()
-    for parameter in model.parameters():
-        parameter.data.mul_(2.0)
-    return model
 
 
 def near(found: Tensor, expected: Tensor) -> None:
     torch.testing.assert_close(found, expected, atol=1e-9, rtol=1e-9)
 
 
+@torch.no_grad()
+def assert_steps_equal_full(model: Network) -> None:
+    """Compare each step's logits, log-probabilities and mean attention, within 1e-9."""
+    logits, attentions = model.eval()(SOURCE, READ)
+    state = Ensemble([model]).start(SOURCE, 1)
+    inference = for_inference(model, "fp32")
+    decoding = inference.start(SOURCE, 1)
+    for position in range(READ.shape[1]):
+        tokens = READ[:, position : position + 1]
+        features, _ = decoding.step(tokens)
+        now = inference.output(features)[:, 0]
+        torch.testing.assert_close(now, logits[:, position], atol=1e-9, rtol=0)
+        predictions, attention = state.step(tokens)
+        expected = logits[:, position].log_softmax(1)
+        torch.testing.assert_close(predictions[:, 0], expected, atol=1e-9, rtol=0)
+        assert (attention is not None) == bool(attentions) == model.attends
+        if attention is not None:
+            mean = torch.stack(attentions).mean(0)[:, position]
+            torch.testing.assert_close(attention[:, 0], mean, atol=1e-9, rtol=0)
+
+
 @pytest.mark.parametrize(
-    "make", [network, lambda: network(attention=(True, False, True)), selecting]
+    "make", [network, lambda: network(attention=[1, 3]), selecting]
 )
 def test_convs2s_computes_its_formulas(make: Callable[[], ConvS2S]) -> None:
     model = make().eval()
@@ -83,7 +99,7 @@ def test_convs2s_computes_its_formulas(make: Callable[[], ConvS2S]) -> None:
         assert gradient is not None
         divisor = len(attentions) if name.startswith(ENCODER_STACK) else 1
         near(parameter.grad, gradient / divisor)
-    assert_incremental_equals_full(model, SOURCE, READ)
+    assert_steps_equal_full(model)
 
 
 @pytest.mark.parametrize("reverse_source", [True, False])
@@ -99,7 +115,7 @@ def test_the_lstm_computes_its_formulas(reverse_source: bool) -> None:
         for mine, expected in zip(states, plain.states(words), strict=True):
             output_and_cells = torch.stack(mine)[:, 0, row]
             near(output_and_cells, torch.from_numpy(np.stack(expected)))
-    assert_incremental_equals_full(model, SOURCE, READ)
+    assert_steps_equal_full(model)
 
 
 @pytest.mark.parametrize("attention", ["bahdanau", "luong"])
@@ -117,7 +133,7 @@ def test_a_recurrent_network_with_attention_computes_its_formulas(
         near(logits[row], torch.from_numpy(expected))
         near(attended[row, :, : len(words)], torch.from_numpy(weighted))
         assert not attended[row, :, len(words) :].any()
-    assert_incremental_equals_full(model, SOURCE, READ)
+    assert_steps_equal_full(model)
 
 
 @pytest.mark.parametrize("model", [lstm(), rnn(), rnn(attention="luong")])

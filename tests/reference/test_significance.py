@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from convs2s.scoring import significance
-from convs2s.scoring.bleu import compare, length_ratio, statistics_of
+from convs2s.scoring.bleu import compare, corpus_bleu, length_ratio, statistics_of
 from convs2s.scoring.significance import (
     Effect,
     SampledRuns,
@@ -17,7 +17,6 @@ from convs2s.scoring.significance import (
     measured,
     over_sentences,
 )
-from tests.support.statistics import bleu_of
 
 WORDS = list("abcdefghijklmnop")
 LINES = 120
@@ -41,7 +40,7 @@ def test_bleu_and_lengths_of_sums_are_those_of_the_metric() -> None:
     for hypotheses in (said, shorter):
         statistics = statistics_of(hypotheses, references)
         (bleu,), (without,), (ratio,) = measured(statistics)
-        assert bleu == pytest.approx(bleu_of(statistics))
+        assert bleu == pytest.approx(corpus_bleu(hypotheses, references).score)
         assert ratio == pytest.approx(length_ratio(hypotheses, references))
         assert without * min(1.0, math.exp(1 - 1 / ratio)) == pytest.approx(bleu)
     assert without > bleu + 3
@@ -59,7 +58,8 @@ def test_drawn_sets_are_of_whole_sentences(
     statistics = statistics_of(*system(0.2, seed=3))
     generator = np.random.default_rng(significance.RESAMPLING_SEED)
     expected = [
-        bleu_of(statistics[generator.integers(LINES, size=LINES)]) for _ in range(20)
+        measured(statistics[generator.integers(LINES, size=LINES)]).bleu[0]
+        for _ in range(20)
     ]
     assert drawn_measures(statistics, 20).bleu.tolist() == pytest.approx(expected)
 

@@ -19,8 +19,8 @@ from convs2s.models.convs2s import ConvS2S
 from convs2s.training.schedule import Moment
 from convs2s.training.update import Updater
 from tests.reference import fairseq
-from tests.support.trained import TRAINED
-from tests.support.updates import make_update
+from tests.support.golden import TRAINED
+from tests.support.tiny import make_update
 
 GOLDEN = dict(np.load(TRAINED / "forward.npz"))
 NORMS = json.loads((TRAINED / "gradient_norms.json").read_text("utf-8"))

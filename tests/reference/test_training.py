@@ -20,8 +20,7 @@ from convs2s.text.preparation import Preparation
 from convs2s.training.run import train
 from fairseq_task import prepare_fairseq_task
 from tests.support import tiny
-from tests.support.golden import DATA, golden_lines
-from tests.support.trained import TRAINED
+from tests.support.golden import DATA, TRAINED, golden_lines
 from workloads import FAIRSEQ
 
 PERPLEXITY = 14.98

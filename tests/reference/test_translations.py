@@ -23,8 +23,7 @@ from convs2s.files.text import read_lines
 from convs2s.interop.fairseq import FairseqFiles, import_fairseq
 from convs2s.scoring.bleu import corpus_bleu
 from convs2s.text.bpe import join
-from tests.support.golden import DATA, golden_lines
-from tests.support.trained import TRAINED
+from tests.support.golden import DATA, TRAINED, golden_lines
 
 OUTPUTS = [json.loads(line) for line in golden_lines(TRAINED, "outputs.jsonl")]
 """What fairseq found for each sentence of ``test200``."""

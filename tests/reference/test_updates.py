@@ -14,7 +14,7 @@ from convs2s.config.model import Recipe
 from convs2s.training.schedule import Moment
 from convs2s.training.update import Updater
 from tests.reference import fairseq
-from tests.support.updates import make_update
+from tests.support.tiny import make_update
 
 MOMENTUM = 0.99
 RATES = [0.25, 0.25, 0.025, 0.025, 0.0025]

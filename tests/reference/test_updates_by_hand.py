@@ -28,7 +28,7 @@ from tests.reference.plain_convs2s import (
     negative_log_likelihood,
 )
 from tests.support import tiny
-from tests.support.updates import make_update
+from tests.support.tiny import make_update
 
 ROWS = np.arange(8)
 RATES = (0.1, 0.1, 0.02)

@@ -34,7 +34,7 @@ from convs2s.training.update import Updater
 from tests.support import tiny
 from tests.support.networks import TYPES, batch, network, options
 from tests.support.refusals import refusal, says
-from tests.support.updates import make_update
+from tests.support.tiny import make_update
 
 SPECIAL = [PADDING, END, UNKNOWN]
 

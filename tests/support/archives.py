@@ -24,6 +24,13 @@ COMPRESS: dict[str, Callable[[bytes], bytes]] = {
 }
 
 
+def flipped(content: bytes, bit: int) -> bytes:
+    """Return bytes with one bit changed."""
+    changed = bytearray(content)
+    changed[bit // 8] ^= 1 << bit % 8
+    return bytes(changed)
+
+
 def noise(size: int) -> bytes:
     return random.Random(1).randbytes(size)
 

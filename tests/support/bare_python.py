@@ -4,7 +4,7 @@ import os
 import subprocess
 import sysconfig
 import venv
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from importlib import metadata
 from pathlib import Path
 
@@ -15,19 +15,19 @@ from packaging.utils import canonicalize_name
 def bare_python(folder: Path, requirements: Iterable[str]) -> Path:
     """Make a virtual environment of links to installed packages; return its Python.
 
-    Whatever its Python starts by ``sys.executable`` has no other packages either.
-
-    Args:
-        folder: where the environment goes.
-        requirements: as pip takes them; what they require in turn is there, too.
+    Whatever its Python starts by ``sys.executable`` has no other packages either. What the
+    requirements, as pip takes them, require in turn is there, too.
     """
     venv.create(folder, symlinks=True)
     places = {"base": str(folder), "platbase": str(folder)}
     packages = Path(sysconfig.get_path("purelib", "venv", places))
-    for installed in {
-        path for name in closure(requirements) for path in _installed(name)
-    }:
-        packages.joinpath(installed.name).symlink_to(installed)
+    for name in closure(requirements):
+        files = metadata.files(name) or []
+        # Its folders and files at the top of site-packages.
+        for top in {file.parts[0] for file in files} - {"..", "__pycache__"}:
+            installed = Path(str(metadata.distribution(name).locate_file(top)))
+            if not (packages / top).is_symlink():
+                (packages / top).symlink_to(installed)
     return folder / "bin" / "python"
 
 
@@ -56,33 +56,22 @@ def closure(requirements: Iterable[str]) -> set[str]:
 
     Those that are not installed here are left out: builds of one package differ in what they need.
     """
-    pending = [Requirement(text) for text in requirements]
+    pending = [*map(Requirement, requirements)]
     seen = set[tuple[str, str]]()
     while pending:
         requirement = pending.pop()
+        name = canonicalize_name(requirement.name)
+        try:
+            required = [*map(Requirement, metadata.requires(name) or [])]
+        except metadata.PackageNotFoundError:
+            continue
         for extra in ("", *requirement.extras):
-            one = canonicalize_name(requirement.name), extra
-            if one not in seen and _distribution(one[0]):
-                seen.add(one)
-                pending += _required(*one)
+            if (name, extra) not in seen:
+                seen.add((name, extra))
+                marked = {"extra": extra}
+                pending += [
+                    one
+                    for one in required
+                    if one.marker is None or one.marker.evaluate(marked)
+                ]
     return {name for name, _ in seen}
-
-
-def _required(name: str, extra: str) -> Iterator[Requirement]:
-    for requirement in map(Requirement, metadata.requires(name) or []):
-        if requirement.marker is None or requirement.marker.evaluate({"extra": extra}):
-            yield requirement
-
-
-def _distribution(name: str) -> metadata.Distribution | None:
-    try:
-        return metadata.distribution(name)
-    except metadata.PackageNotFoundError:
-        return None
-
-
-def _installed(name: str) -> Iterator[Path]:
-    """Yield a distribution's folders and files at the top of site-packages."""
-    distribution = metadata.distribution(name)
-    tops = {file.parts[0] for file in distribution.files or []} - {"..", "__pycache__"}
-    yield from (Path(str(distribution.locate_file(top))) for top in tops)

@@ -1,16 +1,8 @@
-"""The cells of the papers' tables, with the paths that the workflow gives their scores."""
+"""Scores of the papers' tables, in the files in which the workflow has them."""
 
 import json
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
-
-import pandas as pd
-
-from convs2s.config.settings import Settings
-from convs2s.paper import tables
-from convs2s.paper.cells import Cell, cells
-from convs2s.paper.results import entries_of, results
 
 
 def bleu(after: float, before: float, lines: int = 500) -> dict[str, Any]:
@@ -33,21 +25,6 @@ def bleu(after: float, before: float, lines: int = 500) -> dict[str, Any]:
             "processor": "a processor",
         },
     }
-
-
-def table(settings: Settings, name: str, scores: Sequence[str]) -> pd.DataFrame:
-    """The table with those scores that are there."""
-    measured = cells(settings, name)
-    return frame_of(
-        settings, name, results(measured, entries_of(settings, measured, scores))
-    )
-
-
-def frame_of(settings: Settings, name: str, found: Sequence[Cell]) -> pd.DataFrame:
-    """What a table says, all text."""
-    rows = tables.table_rows(settings, name, found)
-    texts = [{heading: value.text for heading, value in row.items()} for row in rows]
-    return pd.DataFrame(texts, dtype=str)
 
 
 def write(path: str, content: object) -> str:

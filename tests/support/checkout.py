@@ -11,13 +11,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from tempfile import NamedTemporaryFile, TemporaryDirectory
 from typing import Any
 
 import yaml
 
 from convs2s.pipeline.fingerprint import fingerprints
-from tests.support.forked_snakemake import run_snakemake
+from tests.support.bare_python import without_pythonpath
 
 _NEEDED = ".test config envs profiles rules schemas src workflow Snakefile config.yaml"
 
@@ -86,16 +86,23 @@ class Checkout:
 
     def typed(self, command: str, environment: Mapping[str, str] = os.environ) -> Done:
         """Run a command line of Snakemake alone, as ``shell`` does but in a fork."""
-        words = shlex.split(command)
-        assert words.pop(0) == "snakemake"
-        return Done(*run_snakemake(words, self.folder, environment))
+        program, *words = shlex.split(command)
+        assert program == "snakemake"
+        server = _server()
+        assert server.stdin is not None
+        assert server.stdout is not None
+        with NamedTemporaryFile() as output:
+            request = [words, str(self.folder), dict(environment), output.name]
+            print(json.dumps(request), file=server.stdin, flush=True)
+            code = int(server.stdout.readline())
+            return Done(code, output.read().decode())
 
     def snakemake(
         self, *arguments: str, environment: Mapping[str, str] = os.environ
     ) -> Done:
         """Run Snakemake in this folder, with two cores."""
-        words = ["--cores", "2", *arguments]
-        return Done(*run_snakemake(words, self.folder, environment))
+        command = ["snakemake", "--cores", "2", *arguments]
+        return self.typed(shlex.join(command), environment)
 
     def write(self, path: str, content: str | bytes) -> Path:
         """Write a file below this folder."""
@@ -113,8 +120,7 @@ class Checkout:
 
     def options(self) -> dict[str, Any]:
         """Return what config.local.yaml states."""
-        stated: dict[str, Any] = yaml.safe_load(self.read("config.local.yaml"))
-        return stated
+        return dict(yaml.safe_load(self.read("config.local.yaml")))
 
     def configure(self, options: Mapping[str, Any]) -> None:
         """Write config.local.yaml."""
@@ -143,6 +149,48 @@ def check_out(root: Path, parent: Path) -> Checkout:
     checkout = Checkout(folder)
     checkout.write(".snakemake/convs2s/codes.json", _notes(root))
     return checkout
+
+
+# Reads a request a line, and answers with the exit code. The child runs what `-m snakemake` does.
+_SERVER = """
+import json, os, sys
+import snakemake.cli
+import docutils.core, jinja2, nbformat, pydantic, requests, smart_open, yaml, yte
+
+snakemake.cli.get_argument_parser()  # imports the plugins
+installed = sys.path[1:]
+for line in sys.stdin:
+    words, folder, environment, output = json.loads(line)
+    child = os.fork()
+    if child == 0:
+        os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+        os.dup2(os.open(output, os.O_WRONLY | os.O_APPEND), 1)
+        os.dup2(1, 2)
+        os.chdir(folder)
+        os.environ.clear()
+        os.environ.update(environment)
+        stated = environment.get("PYTHONPATH", "").split(os.pathsep)
+        sys.path[:] = [folder, *filter(None, stated), *installed]
+        sys.argv = [snakemake.cli.__file__, *words]
+        sys.orig_argv = [sys.executable, "-m", "snakemake", *words]
+        sys.exit(snakemake.cli.main())
+    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
+"""
+
+
+@cache
+def _server() -> subprocess.Popen[str]:
+    """Start the process, which ends with this one.
+
+    It has imported Snakemake, which is half of the time of a dry run.
+    """
+    return subprocess.Popen(
+        [sys.executable, "-c", _SERVER],
+        env=without_pythonpath(),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
 
 
 @cache

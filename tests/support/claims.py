@@ -16,8 +16,6 @@ NO_TARGET = "-target position"
 NONE = "-source & target position"
 BEFORE = "bleu_tokenized_before_replacement"
 
-Claimed = Mapping[str, object]
-
 
 def entries(
     settings: Settings,
@@ -57,7 +55,7 @@ def entries(
 
 
 def finding(
-    settings: Settings, stated: Claimed, *found: Sequence[LedgerEntry]
+    settings: Settings, stated: Mapping[str, object], *found: Sequence[LedgerEntry]
 ) -> Finding:
     """What the one comparison or trend of a claim comes to, by these entries of a ledger."""
     claim = validated(Claim, {"says": "a claim", "source": "a paper", **stated}, "here")
@@ -73,9 +71,11 @@ def finding(
     return result
 
 
-def better(row: str, worse: str, column: str = "bleu", **stated: float) -> Claimed:
+def better(
+    row: str, worse: str, column: str = "bleu", **stated: float
+) -> dict[str, object]:
     """One row of table 4 against another; ``stated`` is further keys, such as ``margin``."""
-    compared: dict[str, object] = {**stated}
-    for side, name in (("better", row), ("worse", worse)):
-        compared[side] = [{"table": "table4", "row": name, "column": column}]
-    return {"comparisons": [compared]}
+    cells = [
+        [{"table": "table4", "row": name, "column": column}] for name in (row, worse)
+    ]
+    return {"comparisons": [{"better": cells[0], "worse": cells[1], **stated}]}

@@ -11,6 +11,15 @@ from tests.support.checkout import Checkout
 
 PAGE = "docs/own_language_pair.md"
 
+TASK = """
+description: A user's own language pair
+languages: {source: en, target: fr}
+corpus:
+  train: [{source: train.en, target: train.fr}]
+  valid: [{source: valid.en, target: valid.fr}]
+  tests: {mine: [{source: test.en, target: test.fr}]}
+"""
+
 # One layer each way, and two epochs of a cosine whatever the recipe of the model: seconds instead
 # of hours.
 TINY: dict[str, Any] = yaml.safe_load("""
@@ -31,8 +40,8 @@ _ADJECTIVES = "red/rode old/oude small/kleine big/grote young/jonge"
 _VERBS = "sees/ziet has/heeft finds/vindt hears/hoort"
 
 
-def write_text(checkout: Checkout) -> None:
-    """Write the six files of the page's first section."""
+def write_pair(root: Path, checkout: Checkout) -> None:
+    """Write the six files of the page's first section, and the tasks that it shows."""
     generator = random.Random(1)
     for split, count in (("train", 300), ("valid", 20), ("test", 20)):
         english = ""
@@ -44,22 +53,17 @@ def write_text(checkout: Checkout) -> None:
             dutch += "De {} {} {} de {} {}.\n".format(*(word for _, word in words))
         checkout.write(f"data/mine/{split}.en", english)
         checkout.write(f"data/mine/{split}.nl", dutch)
-
-
-def blocks(root: Path, kind: str) -> list[str]:
-    """The code blocks of one kind (yaml, sh) on the page."""
-    page = (root / PAGE).read_text("utf-8")
-    return re.findall(rf"^```{kind}\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    for block in _blocks(root, "yaml"):
+        name = block.splitlines()[0].removeprefix("# ")
+        if name.startswith("config/tasks/"):
+            checkout.write(name, block)
 
 
 def commands(root: Path) -> list[str]:
     """The command lines on the page, in its order."""
-    return [line for block in blocks(root, "sh") for line in block.splitlines()]
+    return "".join(_blocks(root, "sh")).splitlines()
 
 
-def write_tasks(root: Path, checkout: Checkout) -> None:
-    """Write the tasks that the page shows, each named by its first line."""
-    for block in blocks(root, "yaml"):
-        name = block.splitlines()[0].removeprefix("# ")
-        if name.startswith("config/tasks/"):
-            checkout.write(name, block)
+def _blocks(root: Path, kind: str) -> list[str]:
+    page = (root / PAGE).read_text("utf-8")
+    return re.findall(rf"^```{kind}\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)

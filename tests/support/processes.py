@@ -1,20 +1,19 @@
 """What running processes do: where they listen, and when something is so."""
 
+import sys
 import time
 from collections.abc import Callable
 from ipaddress import ip_address
+from pathlib import Path
 
 import psutil
 
 
-def listening(process: int) -> tuple[int, int]:
-    """The number of sockets at which a process listens on the loopback interface, and elsewhere."""
+def listening(process: int) -> list[bool]:
+    """For each socket at which a process listens: whether it is on the loopback interface."""
     found = psutil.Process(process).net_connections("inet")
-    places = [
-        ip_address(one.laddr.ip) for one in found if one.status == psutil.CONN_LISTEN
-    ]
-    near = sum(place.is_loopback for place in places)
-    return near, len(places) - near
+    places = [one.laddr.ip for one in found if one.status == psutil.CONN_LISTEN]
+    return [ip_address(place).is_loopback for place in places]
 
 
 def wait_for(is_so: Callable[[], bool]) -> None:
@@ -23,3 +22,19 @@ def wait_for(is_so: Callable[[], bool]) -> None:
     while not is_so():
         assert time.monotonic() < deadline
         time.sleep(0.05)
+
+
+_JOB = """
+import os, sys, time
+from types import SimpleNamespace
+from convs2s.errors import UserError
+from convs2s.pipeline.job import job
+with job(SimpleNamespace(log=[sys.argv[1]], input=[], output=[], params={})):
+    print("at work", flush=True)
+    exec(sys.argv[2])
+"""
+
+
+def job_command(log: Path, work: str) -> list[str]:
+    """Return the command that says `at work` to the log and then does the work, which is Python."""
+    return [sys.executable, "-c", _JOB, str(log), work]

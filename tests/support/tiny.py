@@ -1,8 +1,7 @@
 """A task small enough to train in a second: target words are the source's, reversed and marked."""
 
 import random
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,24 +10,34 @@ import torch
 import yaml
 
 from convs2s.config.corpus import Languages, VocabularySettings
+from convs2s.config.decoding import DecodingSettings
+from convs2s.config.identity import training_settings
 from convs2s.config.load import merged
 from convs2s.config.messages import validated
 from convs2s.config.model import ModelSettings
-from convs2s.config.task import DatasetMetadata
-from convs2s.data.dataset import binarize, build_vocabulary
+from convs2s.config.task import DatasetMetadata, DataSource
+from convs2s.data.batches import Indices
+from convs2s.data.dataset import binarize, build_vocabulary, read_description
+from convs2s.data.store import TokenStore
 from convs2s.data.vocabulary import Vocabulary
 from convs2s.data.word_counts import count_words
-from convs2s.files.text import write_lines
+from convs2s.decoding.test_sets import decode_test_set
+from convs2s.decoding.translate import LineTranslator
+from convs2s.files.text import write_json, write_lines
+from convs2s.layout import TaskFolder
+from convs2s.manifest import run_manifest
 from convs2s.models.build import build_network
 from convs2s.models.recorded_ensemble import Recording
+from convs2s.scoring.evaluation import evaluate_bleu
 from convs2s.training.data import TrainingData
 from convs2s.training.identity import TrainingJob
 from convs2s.training.interruption import Interruption
 from convs2s.training.progress import Watch
 from convs2s.training.run import train
+from convs2s.training.schedule import Moment
 from convs2s.training.state_folder import StateFolder
 from convs2s.training.trainer import Trainer
-from convs2s.training.update import Updater
+from convs2s.training.update import Updater, UpdateReport
 from convs2s.training.workers import ALONE, Workers
 
 WORDS = [f"w{index}" for index in range(12)]
@@ -143,12 +152,13 @@ def trainer(
     return Trainer(updater, data, states, stop=Interruption(), watch=watch)
 
 
-@contextmanager
-def whole_states() -> Iterator[None]:
-    """Let trainings that end in the block keep the parameters and the optimizer of their end."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Trainer, "drop_unneeded", lambda trainer: None)
-        yield
+def make_update(
+    updater: Updater, store: TokenStore, rows: Indices, moment: Moment
+) -> UpdateReport:
+    """Make one update from the pairs ``rows``, wait for it, and return its figures."""
+    started = updater.start(updater.load(store, rows), moment)
+    (report,) = updater.read([started])
+    return report
 
 
 def job(
@@ -162,8 +172,53 @@ def job(
     )
 
 
-def trained_model(folder: Path) -> Path:
-    """Train the tiny model on a task in ``folder`` and return its file."""
-    path = folder / "model.safetensors"
-    train(job(prepare(folder / "task"), path))
-    return path
+def train_until(given: TrainingJob, epoch: int) -> None:
+    """Train until the state of an epoch is written, then stop as if by Ctrl-C."""
+    finish = Trainer._finish_epoch
+
+    def finish_and_stop(trainer: Trainer) -> None:
+        finish(trainer)
+        if trainer.state.epoch > epoch:
+            raise KeyboardInterrupt
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Trainer, "_finish_epoch", finish_and_stop)
+        with pytest.raises(KeyboardInterrupt):
+            train(given)
+
+
+def write_results() -> None:
+    """Write a training, translations and scores as a workflow in this folder leaves them."""
+    task = TaskFolder("results/tiny")  # relative, as in the workflow's manifests
+    prepare(Path(task.path))
+    described = Path(task.store_description("train"))
+    source = DataSource(
+        file="https://example.org/train.en.gz",
+        sha256="a" * 64,
+        licence="LicenseRef-WMT",
+    )
+    metadata = read_description(described).model_copy(update={"sources": (source,)})
+    write_json(described, metadata.model_dump(mode="json"))
+    model = Path(task.model("small", "seed1"))
+    train(job(Path(task.path), model))
+    write_json(model.parents[1] / "settings.json", training_settings(settings()))
+    for stage in ("raw", "tok"):
+        for side in ("source", "target"):
+            sentences = ["w1 w2 w3 w4", "w5 w6", "w7 w8 w9"]
+            write_lines(task.text(stage, "test", side), sentences)
+    raw, tokenized = (Path(task.text(one, "test", "target")) for one in ("raw", "tok"))
+    lines = model.with_name("test.beam5.jsonl")
+    decode_test_set(
+        LineTranslator([model], DecodingSettings(minimum_length=3), "cpu"),
+        source=Path(task.text("raw", "test", "source")),
+        lines=lines,
+        text=model.with_name("test.beam5.txt"),
+    )
+    evaluate_bleu(
+        translations=lines,
+        raw=raw,
+        tokenized=tokenized,
+        output=model.with_name("test.beam5.bleu.json"),
+        test_set="test",
+        manifest=run_manifest(map(str, (lines, model, raw, tokenized)), task="tiny"),
+    )

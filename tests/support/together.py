@@ -2,24 +2,25 @@
 
 import faulthandler
 import os
-from collections.abc import Callable, Sequence
+import signal
+from collections.abc import Callable, Iterable, Sequence
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from multiprocessing.context import ForkServerContext
 from pathlib import Path
 from typing import Any, TypeVar
+from unittest.mock import Mock
 
 import torch
+from torch import Tensor
 
-from convs2s.training.identity import TrainingJob
 from convs2s.training.launch import worker_environment
-from convs2s.training.run import train
-from convs2s.training.workers import joined
+from convs2s.training.workers import Workers, joined
 
 Result = TypeVar("Result")
 
 SECONDS = 120.0
-"""How long workers may take; then each prints where it is, and the test fails."""
+"""How long workers may take; then each prints where it is and ends, and the test fails."""
 
 
 class KilledError(Exception):
@@ -48,30 +49,26 @@ def start(
     raised here once all have ended.
     """
     folder.mkdir()
-    environment = worker_environment(folder) | {
-        "WORLD_SIZE": str(count),
-        "OMP_NUM_THREADS": "1",
-    }
-    context = forking()
-    ends = []
-    processes = []
+    shared = worker_environment(folder) | {"WORLD_SIZE": str(count)}
+    workers = []
     for rank in range(count):
-        here, there = context.Pipe(duplex=False)
-        ranked = environment | {"RANK": str(rank), "LOCAL_RANK": str(rank)}
-        process = context.Process(
-            target=_enter, args=(there, ranked, function, arguments)
+        here, there = forking().Pipe(duplex=False)
+        own = shared | {"RANK": str(rank), "LOCAL_RANK": str(rank)}
+        process = forking().Process(
+            target=_work, args=(there, own, function, arguments)
         )
         process.start()
         there.close()
-        ends.append(here)
-        processes.append(process)
-    try:
-        outcomes = [_outcome(end) for end in ends]
-    except TimeoutError:
-        for process in processes:
-            process.kill()
-        raise
-    for process in processes:
+        workers.append((process, here))
+    outcomes = []
+    for process, here in workers:
+        try:
+            outcomes.append(here.recv())
+        except EOFError:
+            process.join()
+            assert process.exitcode == -signal.SIGKILL, "a worker took too long"
+            outcomes.append((None, KilledError()))
+    for process, _ in workers:
         process.join()
     for _, error in outcomes:
         if error is not None:
@@ -79,24 +76,13 @@ def start(
     return [result for result, _ in outcomes]
 
 
-def _outcome(end: Connection) -> tuple[Any, BaseException | None]:
-    """Return what a worker returned, or the error that it ended with."""
-    if not end.poll(SECONDS + 10):
-        raise TimeoutError(f"a worker has not ended after {SECONDS:g} s")
-    try:
-        outcome: tuple[Any, BaseException | None] = end.recv()
-    except EOFError:
-        return None, KilledError()
-    return outcome
-
-
-def _enter(
+def _work(
     end: Connection,
     environment: dict[str, str],
     function: Callable[..., Any],
     arguments: Sequence[Any],
 ) -> None:
-    faulthandler.dump_traceback_later(SECONDS)
+    faulthandler.dump_traceback_later(SECONDS, exit=True)
     os.environ.update(environment)
     torch.set_num_threads(1)
     try:
@@ -112,6 +98,18 @@ def meet(function: Callable[..., Result], *arguments: Any) -> Result:
         return function(workers, *arguments)
 
 
-def train_together(folder: Path, count: int, job: TrainingJob) -> None:
-    """Train with this many workers."""
-    start(folder, count, train, job)
+class Apart(Workers):
+    """One of several workers, which meets nobody: the others have what it has."""
+
+    def check_same(self, parameters: Iterable[Tensor]) -> None:
+        """Find nothing that differs."""
+
+    def start_sum(self, tensor: Tensor) -> Any:
+        tensor.mul_(self.count)
+        return Mock()  # for which nobody waits
+
+    def totals(self, values: Sequence[float]) -> list[float]:
+        return list(values)
+
+    def least(self, number: int) -> int:
+        return number

@@ -1,6 +1,5 @@
 """A small training in a checkout whose profiles are for the tests' Slurm."""
 
-import json
 import os
 import re
 import signal
@@ -43,6 +42,13 @@ def set_up_profiles(folder: Path) -> None:
         path.write_text(yaml.safe_dump(profile | settings), "utf-8")
 
 
+def check_out_here(root: Path, parent: Path) -> Checkout:
+    """Return the workflow as it stands, with nothing run and profiles for this cluster."""
+    checkout = check_out(root, parent)
+    set_up_profiles(checkout.folder)
+    return checkout
+
+
 def run(slurm: Slurm, checkout: Checkout, command: str) -> Done:
     """Run a command line there, on that cluster; fails where it fails."""
     done = checkout.shell(command, slurm.environment)
@@ -80,23 +86,21 @@ class Run:
 
         def trains() -> bool:
             nonlocal job
-            running = self.slurm.ask("squeue -h -t R -o '%i %k'").splitlines()
-            jobs = [line.split()[0] for line in running if "rule_train_model" in line]
-            job = jobs[0] if jobs else ""
-            states = self.checkout.folder.glob(
-                "results/*/models/*/*/state/*/last.safetensors"
-            )
-            return job != "" and any(states)
+            running = self.slurm.ask("squeue -h -t R -o '%i %k'")
+            found = re.search(r"^(\S+) .*rule_train_model", running, re.MULTILINE)
+            job = found[1] if found else ""
+            states = "results/*/models/*/*/state/*/last.safetensors"
+            return job != "" and any(self.checkout.folder.glob(states))
 
         self.until(trains)
         return job
 
     def ends(self) -> str:
         """Wait for the end in success; what Snakemake said."""
-        assert self.process.wait(SECONDS) == 0, (
-            f"{self.said.read_text()}\n{self.slurm.logs()}"
-        )
-        return self.said.read_text()
+        code = self.process.wait(SECONDS)
+        said = self.said.read_text()
+        assert code == 0, f"{said}\n{self.slurm.logs()}"
+        return said
 
 
 @contextmanager
@@ -104,15 +108,13 @@ def running(
     slurm: Slurm, checkout: Checkout, command: str, **variables: str
 ) -> Iterator[Run]:
     """Start a command line there, on that cluster; what it says is appended to a file."""
-    programs = os.pathsep.join(
-        [str(Path(sys.executable).parent), slurm.environment["PATH"]]
-    )
+    path = f"{Path(sys.executable).parent}{os.pathsep}{slurm.environment['PATH']}"
     said = checkout / "said.txt"
     with said.open("a") as stream:
         process = subprocess.Popen(
             command.split(),
             cwd=checkout.folder,
-            env=slurm.environment | variables | {"PATH": programs},
+            env=slurm.environment | variables | {"PATH": path},
             stdout=stream,
             stderr=stream,
             text=True,
@@ -132,12 +134,8 @@ def submit(slurm: Slurm, checkout: Checkout, command: str, **variables: str) -> 
     Snakemake itself would hear of the end half a minute later, and is not waited for.
     """
     with running(slurm, checkout, command, **variables) as run:
-        run.until(
-            lambda: (
-                submitted(slurm, run.said.read_text(), "%T")
-                in ([["COMPLETED"]], [["FAILED"]])
-            )
-        )
+        ends = ([["COMPLETED"]], [["FAILED"]])
+        run.until(lambda: submitted(slurm, run.said.read_text(), "%T") in ends)
         return run.said.read_text()
 
 
@@ -157,15 +155,14 @@ def training(
 
     ``recipe`` changes the training, ``options`` are of config.yaml.
     """
-    checkout = check_out(root, parent)
-    set_up_profiles(checkout.folder)
+    checkout = check_out_here(root, parent)
     tiny.prepare(checkout / "results/demo_en_fr", name="demo_en_fr")
     # Its words are whole.
     checkout.write("results/demo_en_fr/vocabulary/codes", "#version: 0.2\n")
-    given = tiny.settings(
-        **{"maximum_epochs": 2, "checkpoint_minutes": 0.01} | (recipe or {})
+    stated = {"maximum_epochs": 2, "checkpoint_minutes": 0.01} | (recipe or {})
+    settings = tiny.settings(**stated).model_dump(
+        mode="json", include={"architecture", "training"}
     )
-    settings = json.loads(given.model_dump_json(include={"architecture", "training"}))
     overrides = {"models": {"demo": settings}}
     checkout.configure({"device": "cpu", "cores": 1, "overrides": overrides} | options)
     return checkout

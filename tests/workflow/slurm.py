@@ -16,7 +16,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -94,42 +94,15 @@ StorageUser={user}
 """
 
 
-@dataclass
-class Daemon:
-    """A program that runs until it is stopped, and may be started again."""
-
-    folder: Path
-    name: str
-    command: str
-    process: subprocess.Popen[bytes] | None = None
-
-    def start(self) -> None:
-        """Start it, with what it says in a log of its name."""
-        program, *options = self.command.split()
-        # The client library of the database knows its socket by a variable alone.
-        environment = os.environ | {
-            "SLURM_CONF": str(self.folder / "slurm.conf"),
-            "MYSQL_UNIX_PORT": str(self.folder / "database.socket"),
-        }
-        with (self.folder / f"{self.name}.log").open("ab") as log:
-            self.process = subprocess.Popen(
-                [*LIFETIME, _found(program), *options],
-                env=environment,
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-            )
-
-    def stop(self) -> None:
-        """End it and wait for its end."""
-        if self.process is None:
-            return
-        self.process.terminate()
-        try:
-            self.process.wait(STOP_SECONDS)
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-            self.process.wait()
+# In the order in which they need each other.
+COMMANDS = {
+    "mariadbd": "mariadbd --no-defaults --user={user} --datadir={folder}/database"
+    " --tmpdir={folder} --socket={folder}/database.socket --skip-networking"
+    " --pid-file={folder}/mariadbd.pid --innodb-flush-log-at-trx-commit=0",
+    "slurmdbd": "slurmdbd -D",
+    "slurmctld": "slurmctld -D",
+    **{node: f"slurmd -D -N {node}" for node in NODES},
+}
 
 
 @dataclass(frozen=True)
@@ -137,25 +110,49 @@ class Slurm:
     """A running cluster; `folder` holds its configuration, state and logs."""
 
     folder: Path
-    daemons: dict[str, Daemon] = field(default_factory=dict)
+    processes: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
 
     @property
     def environment(self) -> dict[str, str]:
         """The environment in which Slurm's commands reach this cluster and no other."""
-        others = ("SLURM_", "SBATCH_")
         inherited = {
             name: text
             for name, text in os.environ.items()
-            if not name.startswith(others)
+            if not name.startswith(("SLURM_", "SBATCH_"))
         }
-        path = os.pathsep.join([str(self.folder / "bin"), inherited.get("PATH", "")])
-        return inherited | {"PATH": path}
+        return inherited | {"PATH": f"{self.folder}/bin{os.pathsep}{SEARCH_PATH}"}
+
+    def start(self, daemon: str) -> None:
+        """Start a daemon, with what it says in a log of its name."""
+        command = COMMANDS[daemon].format(folder=self.folder, user=getpass.getuser())
+        # The client library of the database knows its socket by a variable alone.
+        variables = {
+            "SLURM_CONF": f"{self.folder}/slurm.conf",
+            "MYSQL_UNIX_PORT": f"{self.folder}/database.socket",
+        }
+        with (self.folder / f"{daemon}.log").open("ab") as log:
+            self.processes[daemon] = subprocess.Popen(
+                [*LIFETIME, *command.split()],
+                env=self.environment | variables,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+            )
+
+    def stop(self, daemon: str) -> None:
+        """End it and wait for its end."""
+        process = self.processes[daemon]
+        process.terminate()
+        try:
+            process.wait(STOP_SECONDS)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
 
     def ask(self, command: str) -> str:
         """What one of Slurm's commands prints; empty where it fails."""
-        words = shlex.split(command)
         done = subprocess.run(
-            words, env=self.environment, capture_output=True, text=True, check=False
+            shlex.split(command), env=self.environment, capture_output=True, text=True
         )
         return done.stdout.strip()
 
@@ -176,11 +173,11 @@ class Slurm:
     @contextmanager
     def without(self, daemon: str) -> Iterator[None]:
         """Stop a daemon, such as slurmctld or slurmdbd, and start it again on leaving."""
-        self.daemons[daemon].stop()
+        self.stop(daemon)
         try:
             yield
         finally:
-            self.daemons[daemon].start()
+            self.start(daemon)
             self.wait_for_answers()
 
     def wait_for_answers(self) -> None:
@@ -225,62 +222,54 @@ def running_slurm(cpus: int, gpus: tuple[int, int] = (2, 2)) -> Iterator[Slurm]:
         )
         slurm = Slurm(folder)
         _configure(folder, cpus, gpus)
-        for name, command in _commands(folder).items():
-            slurm.daemons[name] = Daemon(folder, name, command)
-            leaving.callback(slurm.daemons[name].stop)
-        _start_accounting(slurm)
-        for name in ("slurmctld", *NODES):
-            slurm.daemons[name].start()
+        _make_database(slurm)
+
+        def start(daemon: str) -> None:
+            slurm.start(daemon)
+            leaving.callback(slurm.stop, daemon)
+
+        start("mariadbd")
+        ping = f"mariadb-admin --no-defaults --socket={folder}/database.socket ping"
+        _wait(slurm, lambda: slurm.ask(ping) != "")
+        start("slurmdbd")
+        _wait(slurm, lambda: _knows_the_user(slurm))
+        for daemon in ("slurmctld", *NODES):
+            start(daemon)
         leaving.callback(_end_jobs, slurm)
         slurm.wait_for_answers()
         yield slurm
 
 
-def _commands(folder: Path) -> dict[str, str]:
-    """The daemons' commands, in the order in which they need each other."""
-    database = (
-        f"mariadbd --no-defaults --user={getpass.getuser()} --datadir={folder}/database"
-        f" --tmpdir={folder} --socket={folder}/database.socket"
-        f" --pid-file={folder}/mariadbd.pid --skip-networking"
-        " --innodb-flush-log-at-trx-commit=0"
-    )
-    return {
-        "mariadbd": database,
-        "slurmdbd": "slurmdbd -D",
-        "slurmctld": "slurmctld -D",
-        **{node: f"slurmd -D -N {node}" for node in NODES},
-    }
-
-
-def _start_accounting(slurm: Slurm) -> None:
-    """Start the database and slurmdbd, which know the cluster, an account and its user then."""
-    folder, user = slurm.folder, getpass.getuser()
-    with (folder / "mariadb-install-db.log").open("wb") as log:
+def _make_database(slurm: Slurm) -> None:
+    user = getpass.getuser()
+    command = (
+        f"mariadb-install-db --no-defaults --datadir={slurm.folder}/database"
+        f" --user={user} --skip-test-db"
         # Its default would have a plain user asked for a password.
-        options = (
-            f"--no-defaults --datadir={folder}/database --user={user} --skip-test-db"
-            f" --auth-root-authentication-method=socket --auth-root-socket-user={user}"
-            " --force"  # where localhost does not resolve
-        )
-        install = [_found("mariadb-install-db"), *options.split()]
-        made = subprocess.run(install, stdout=log, stderr=log)
+        f" --auth-root-authentication-method=socket --auth-root-socket-user={user}"
+        " --force"  # where localhost does not resolve
+    )
+    made = subprocess.run(
+        command.split(),
+        env=slurm.environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
     if made.returncode != 0:
-        said = " ".join(Path(log.name).read_text().split())
+        said = " ".join(made.stdout.split())
         pytest.skip(f"No database for Slurm's accounting can be made here: {said}")
-    slurm.daemons["mariadbd"].start()
-    ping = ["--no-defaults", f"--socket={folder}/database.socket", "--silent", "ping"]
-    _wait(slurm, lambda: _succeeds(_found("mariadb-admin"), *ping))
-    slurm.daemons["slurmdbd"].start()
 
-    def knows_the_user() -> bool:
-        # All again each time: one that had no answer may have been heard.
-        account = f"account {ACCOUNT} cluster=test"
-        for one in ("cluster test", account, f"user {user} account={ACCOUNT}"):
-            slurm.ask(f"sacctmgr --immediate add {one}")
-        known = slurm.ask("sacctmgr -n -P show associations format=account,user")
-        return f"{ACCOUNT}|{user}" in known.splitlines()
 
-    _wait(slurm, knows_the_user)
+def _knows_the_user(slurm: Slurm) -> bool:
+    """Tell the accounting of the cluster, an account and its user; whether it knows them."""
+    # All again each time: one that had no answer may have been heard.
+    user = getpass.getuser()
+    account = f"account {ACCOUNT} cluster=test"
+    for one in ("cluster test", account, f"user {user} account={ACCOUNT}"):
+        slurm.ask(f"sacctmgr --immediate add {one}")
+    known = slurm.ask("sacctmgr -n -P show associations format=account,user")
+    return f"{ACCOUNT}|{user}" in known.splitlines()
 
 
 def _configure(folder: Path, cpus: int, gpus: tuple[int, int]) -> None:
@@ -297,49 +286,35 @@ def _configure(folder: Path, cpus: int, gpus: tuple[int, int]) -> None:
     (folder / "slurm.conf").write_text(CONFIGURATION.format(**values))
     (folder / "slurmdbd.conf").write_text(ACCOUNTING.format(**values))
     (folder / "slurmdbd.conf").chmod(0o600)  # else slurmdbd refuses it
-    devices = []
-    for node, count in zip(NODES, gpus, strict=True):
-        for number in range(count):
-            device = folder / f"dev/nvidia{number}"
-            if not device.is_symlink():
-                device.symlink_to("/dev/null")
-            devices.append(f"NodeName={node} Name=gpu File={device}\n")
+    for number in range(max(gpus)):
+        (folder / f"dev/nvidia{number}").symlink_to("/dev/null")
+    devices = [
+        f"NodeName={node} Name=gpu File={folder}/dev/nvidia[0-{count - 1}]\n"
+        for node, count in zip(NODES, gpus, strict=True)
+    ]
     (folder / "gres.conf").write_text("".join(devices))
+    # Slurm's commands, which know this cluster. A variable would not do: the executor plugin's job
+    # step drops SLURM_CONF before its own srun.
     for name in CLIENTS.split():
-        _wrap(folder, name)
-
-
-def _wrap(folder: Path, name: str) -> None:
-    """Puts a command of Slurm's that knows this cluster into the folder's bin.
-
-    A variable would not do: the executor plugin's job step drops SLURM_CONF before its own srun.
-    """
-    wrapper = folder / "bin" / name
-    wrapper.write_text(
-        f'#!/bin/sh\nSLURM_CONF={folder}/slurm.conf exec {_found(name)} "$@"\n'
-    )
-    wrapper.chmod(0o755)
-
-
-def _found(name: str) -> str:
-    return shutil.which(name, path=SEARCH_PATH) or name
+        program = shutil.which(name, path=SEARCH_PATH)
+        (folder / "bin" / name).write_text(
+            f'#!/bin/sh\nSLURM_CONF={folder}/slurm.conf exec {program} "$@"\n'
+        )
+        (folder / "bin" / name).chmod(0o755)
 
 
 def _free_ports(count: int) -> list[int]:
     with ExitStack() as sockets:
-        taken = [sockets.enter_context(closing(socket.socket())) for _ in range(count)]
-        for each in taken:
-            each.bind(("127.0.0.1", 0))
-        return [each.getsockname()[1] for each in taken]
+        taken = [
+            sockets.enter_context(socket.create_server(("127.0.0.1", 0)))
+            for _ in range(count)
+        ]
+        return [one.getsockname()[1] for one in taken]
 
 
 def _end_jobs(slurm: Slurm) -> None:
     slurm.ask(f"scancel --user {getpass.getuser()}")
     _becomes(lambda: slurm.ask("squeue -h") == "", STOP_SECONDS)
-
-
-def _succeeds(*command: str) -> bool:
-    return subprocess.run(command, capture_output=True, check=False).returncode == 0
 
 
 def _wait(slurm: Slurm, condition: Callable[[], bool]) -> None:

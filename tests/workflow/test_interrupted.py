@@ -10,6 +10,7 @@ import pytest
 
 from tests.support.checkout import Checkout
 from tests.support.processes import wait_for
+from tests.workflow.changes import override
 
 MODEL = "results/mine_en_nl/models/small_plateau/seed2/model.safetensors"
 
@@ -18,10 +19,8 @@ MODEL = "results/mine_en_nl/models/small_plateau/seed2/model.safetensors"
 def test_ctrl_c_ends_all_and_the_same_command_resumes_after_jobs_that_are_left(
     finished: Checkout,
 ) -> None:
-    options = finished.options()
     often = {"maximum_epochs": 4000, "checkpoint_minutes": 0.01}
-    options["overrides"]["models"]["small_plateau"]["training"] |= often
-    finished.configure(options)
+    override(finished, "models", "small_plateau", training=often)
     said = finished / "said.txt"
     log = finished / "results/logs/mine_en_nl/small_plateau/seed2/train.log"
 

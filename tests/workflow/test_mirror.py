@@ -11,8 +11,8 @@ from convs2s.model_file import describe_model
 from convs2s.text.truecase import read_truecaser
 from mirror.sentences import TEST_PAIRS
 from tests.support.checkout import Checkout
-from tests.support.mirror import DEVICE, RESULTS, add_mirror
-from tests.support.user_task import TASK
+from tests.support.own_pair import TASK
+from tests.workflow.mirror import DEVICE, RESULTS, add_mirror
 
 NEWS = TEST_PAIRS["newstest2014"]
 
@@ -31,10 +31,9 @@ def test_the_headlines_as_typed_in_a_fresh_clone(checkout: Checkout) -> None:
     done = checkout.snakemake(*command).succeeded()
     assert done.planned["write_mirror"] == 1
     for task, lines in HEADLINES.items():
-        folder = checkout / f"{RESULTS}/{task}"
-        text = (folder / "bleu.txt").read_text("utf-8")
+        text = checkout.read(f"{RESULTS}/{task}/bleu.txt")
         assert text.startswith("STAND-IN DATA: a miniature mirror")
-        report = json.loads((folder / "bleu.json").read_text("utf-8"))
+        report = checkout.json(f"{RESULTS}/{task}/bleu.json")
         assert report["scale"] == "mirror"
         tests = report["tests"]
         assert {name: test["lines"] for name, test in tests.items()} == lines

@@ -4,7 +4,8 @@ import re
 from pathlib import Path
 
 from tests.support.checkout import Checkout, Done
-from tests.support.mirror import DEVICE, RESULTS, add_mirror
+from tests.workflow.changes import empty_records
+from tests.workflow.mirror import DEVICE, RESULTS, add_mirror
 
 BLEU = "results/mine_en_nl/bleu.txt"
 RUN = "results/mine_en_nl/models/small_plateau/seed1"
@@ -61,8 +62,7 @@ def test_a_download_is_compared_with_its_note_and_without_one_is_named(
 ) -> None:
     add_mirror(mirror, checkout).configure(DEVICE)
     checkout.snakemake(DOWNLOAD).succeeded()
-    for record in (checkout / ".snakemake/metadata").iterdir():
-        record.write_bytes(b"")
+    empty_records(checkout)
     downloads = checkout / "config/downloads.yaml"
     before = downloads.read_text("utf-8")
     entry = re.search(rf"- url: https://{FETCHED}\n(?:  .*\n)+", before)

@@ -48,16 +48,12 @@ def test_every_cell_of_the_tables_can_be_made(checkout: Checkout, scale: str) ->
     paths = list(dict.fromkeys(path for cell in shown for path in cell.paths))
     assert len(paths) > 20
     done = planned(checkout, "--config", f"scale={scale}", "--", *paths)
-    for name in re.findall(r"log: \S+/logs/(\S+)\.log", done.said):
-        assert f"/benchmarks/{name}.tsv" in done.said
 
-    def number(part: str) -> int:
-        return sum(part in path for path in paths)
-
-    rescored = number(".rescored.bleu.json")
+    asked = " ".join(paths)
+    rescored = asked.count(".rescored.bleu.json")
     assert done.planned["rescore_baseline_list"] == rescored > 2
-    assert done.planned["evaluate_bleu"] == number(".bleu.json") - rescored
-    assert done.planned["project_phrases"] == number("/phrases.") > 0
+    assert done.planned["evaluate_bleu"] == asked.count(".bleu.json") - rescored
+    assert done.planned["project_phrases"] == asked.count("/phrases.") > 0
     # English-German's runs and ensemble tune their length penalty, each for itself.
     tuned = {Path(path).parent for path in paths if ".beam5_en_de." in path}
     assert done.planned["tune_length_penalty"] == len(tuned) > 0
@@ -77,7 +73,7 @@ def test_a_table_shows_printed_values_and_trains_nothing(checkout: Checkout) -> 
     assert done.planned == {"write_table": 1}
     table = checkout.read("results/paper/table1.md")
     rows = re.findall(r"^\|.*ConvS2S.*", table, re.MULTILINE)
-    assert [row for row in rows if "| 40.51 | not run |" in row]
+    assert "| 40.51 | not run |" in "".join(rows)
     assert all("not run" in row for row in rows)
     ends = ("csv", "md", "svg", "tex")
     assert checkout.files("results") == [f"results/paper/table1.{end}" for end in ends]
@@ -137,15 +133,14 @@ def test_a_job_on_a_cpu_asks_for_the_memory_of_all_models_that_it_loads(
     for stage in ("raw", "tok"):
         checkout.write(f"results/demo_en_fr/corpus/{stage}/test.source.zst", b"")
     megabytes = {
-        "ensemble2/test.beam5.jsonl": 4000,
-        "ensemble2/test.beam5.cpu.speed.json": 13_000,
-        "seed3/test.beam5.cpu.speed.json": 4000,
+        "ensemble2/test.beam5.jsonl": "4000",
+        "ensemble2/test.beam5.cpu.speed.json": "13000",
+        "seed3/test.beam5.cpu.speed.json": "4000",
     }
     rules = ["--allowed-rules", "decode_test_set", "time_decoding"]
     done = planned(checkout, *rules, "--", *(runs + name for name in megabytes))
     found = rf"output: {runs}([^\s,]+).*?mem_mb=(\d+),"
-    jobs = re.findall(found, done.said, re.DOTALL)
-    assert {name: int(memory) for name, memory in jobs} == megabytes
+    assert dict(re.findall(found, done.said, re.DOTALL)) == megabytes
 
 
 def test_every_rule_says_what_it_makes(planned_checkout: Checkout) -> None:
@@ -167,11 +162,9 @@ def test_the_budget_of_the_demo_and_what_it_will_ask_of_a_cluster(
     options += " --slurm-init-seconds-before-status-checks 1"
     done = checkout.typed(f"{PREFLIGHT} {options}", {**os.environ, "PATH": path})
     done.succeeded()
-    rows = [line.split() for line in done.said.splitlines()]
-    assert [row for row in rows if row[:1] == ["table1"] and row[-1] == "10,416.0"]
+    assert re.search("^ *table1 .* 10,416.0$", done.said, re.MULTILINE)
     assert "in all, at scale demo" in done.said
-    train = next(row for row in rows if row[:1] == ["train_model"])
-    assert train[-2:] == ["1,440", "1"]
+    assert re.search("^ *train_model .* 1,440 +1$", done.said, re.MULTILINE)
     warning = "WARNING: train_model: asks for 1,440 minutes, partition cpu gives at "
     assert f"\n{warning}most 60: --set-resources train_model:runtime=60\n" in done.said
     assert "write_model_settings" not in done.said  # a local rule
@@ -191,8 +184,7 @@ def test_a_run_without_its_licensed_text_cannot_fit(checkout: Checkout) -> None:
     assert log.endswith(f"{error}\n")
     (crashed,) = status(checkout / "results").jobs
     assert (crashed.name, crashed.condition) == ("preflight", "crashed")
-    rows = [line.split()[:4] for line in done.said.splitlines()]
-    assert ["summarization", "3", "1", "H100"] in rows
+    assert re.search("^ *summarization +3 +1 +H100 ", done.said, re.MULTILINE)
     assert "Traceback" not in done.said
 
 

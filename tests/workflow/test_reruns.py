@@ -5,12 +5,12 @@ import re
 import shutil
 from base64 import urlsafe_b64encode
 from pathlib import Path
-from typing import Any
 
 import pytest
 
+from tests.support.archives import flipped
 from tests.support.checkout import Checkout, Done
-from tests.support.damage import flipped
+from tests.workflow.changes import empty_records, override
 from tests.workflow.own_tables import write_paper
 
 BLEU = "results/mine_en_nl/bleu.txt"
@@ -19,20 +19,13 @@ RUN = f"{SMALL}/seed1"
 VOCABULARY = "results/mine_en_nl/vocabulary/en.tsv"
 STORE = "results/mine_en_nl/dataset/train.arrow"
 LOWERCASE = "preparation: {train: lowercase, test: lowercase_test}\n"
+BEAM = {"decode_test_set": 1, "evaluate_bleu": 1, "summarize_runs": 1}
+"""What a change of the search runs again."""
 
 
-def override(checkout: Checkout, kind: str, name: str, **stated: Any) -> None:
-    """Add to what the first run's options override."""
-    options = checkout.options()
-    entry = options["overrides"][kind].setdefault(name, {})
-    for key, value in stated.items():
-        entry[key] = entry.get(key, {}) | value if isinstance(value, dict) else value
-    checkout.configure(options)
-
-
-def append(checkout: Checkout, module: str, statement: str) -> None:
-    with (checkout / module).open("a") as code:
-        code.write(f"{statement}\n")
+def edit(checkout: Checkout, module: str) -> None:
+    with (checkout / f"src/convs2s/{module}.py").open("a") as code:
+        code.write("pass\n")
 
 
 def plan(checkout: Checkout, *targets: str) -> Done:
@@ -42,7 +35,7 @@ def plan(checkout: Checkout, *targets: str) -> Done:
 def test_decoding_code_reruns_decoding_and_scores_but_no_training(
     finished: Checkout,
 ) -> None:
-    append(finished, "src/convs2s/models/layers.py", "pass")
+    edit(finished, "models/layers")
     assert plan(finished).planned == BEAM
 
 
@@ -54,7 +47,7 @@ def test_what_changes_no_result_reruns_nothing(finished: Checkout) -> None:
         text = path.read_text("utf-8").removeprefix('"""')
         path.write_text(f'"""In other words: {text}# A remark.\n', "utf-8")
     # Without a new version.
-    append(finished, "src/convs2s/training/trainer.py", "pass")
+    edit(finished, "training/trainer")
     machine = {"checkpoint_minutes": 5, "tensorboard": True, "threads": 2}
     override(finished, "models", "small_plateau", training=machine)
     done = finished.snakemake(BLEU)
@@ -66,7 +59,7 @@ def test_what_changes_no_result_reruns_nothing(finished: Checkout) -> None:
 def test_another_limit_of_tokens_or_version_trains_and_makes_no_text_again(
     finished: Checkout,
 ) -> None:
-    empty(finished / ".snakemake/metadata")
+    empty_records(finished)
     version = finished / "src/convs2s/training/identity.py"
     text = version.read_text("utf-8")
     other = re.sub(r"(?m)^(TRAINING_VERSION = ).*", r"\g<1>99", text)
@@ -83,30 +76,22 @@ def test_another_limit_of_tokens_or_version_trains_and_makes_no_text_again(
 def test_preparation_code_reruns_preparation_but_a_finished_training_is_only_exported(
     finished: Checkout,
 ) -> None:
-    names = ("model.safetensors", "history.jsonl")
-    before = [(finished / RUN / name).read_bytes() for name in names]
-    states = [*(finished / RUN).glob("state/*/*.safetensors")]
-    assert len(states) == 2
-    kept = [path.read_bytes() for path in states]
-    append(finished, "src/convs2s/text/bpe.py", "pass")
+    run = finished / RUN
+    kept = [run / "model.safetensors", run / "history.jsonl"]
+    kept += run.glob("state/*/*.safetensors")
+    assert len(kept) == 4
+    before = [path.read_bytes() for path in kept]
+    edit(finished, "text/bpe")
     done = finished.snakemake(f"{RUN}/model.safetensors").succeeded()
     # What does not see BPE, such as the alignment's text, is not made again.
     expected = {"learn_bpe": 1, "build_vocabulary": 2, "binarize": 1, "train_model": 1}
     assert done.planned == expected, done.said
-    assert [(finished / RUN / name).read_bytes() for name in names] == before
-    assert [path.read_bytes() for path in states] == kept
+    assert [path.read_bytes() for path in kept] == before
     assert not re.search(r"^epoch +\d+ ", done.said, re.MULTILINE), done.said
-
-
-def empty(records: Path) -> None:
-    """As a power cut leaves files that were not synced."""
-    for record in records.iterdir():
-        record.write_bytes(b"")
 
 
 # Its schedule is a cosine.
 AGAIN = "\nmine_en_nl/small_plateau: training.maximum_epochs 2 -> 3: 1 training starts again\n"
-BEAM = {"decode_test_set": 1, "evaluate_bleu": 1, "summarize_runs": 1}
 
 
 def test_a_change_is_seen_without_snakemakes_records(finished: Checkout) -> None:
@@ -131,7 +116,7 @@ def test_a_change_is_seen_without_snakemakes_records(finished: Checkout) -> None
 
 
 def test_what_was_made_again_without_records_is_up_to_date(finished: Checkout) -> None:
-    empty(finished / ".snakemake/metadata")
+    empty_records(finished)
     before = (finished / "config.local.yaml").read_bytes()
     override(finished, "decodings", "beam5", beam=2)
     done = finished.snakemake(BLEU).succeeded()
@@ -193,19 +178,19 @@ def test_the_dependents_of_a_job_that_died_are_made_again(finished: Checkout) ->
 def test_a_flipped_bit_in_a_table_is_named(
     finished: Checkout,
 ) -> None:
-    table, store = finished / VOCABULARY, finished / STORE
+    table = finished / VOCABULARY
     changed = table.stat()
     content = table.read_bytes()
     table.write_bytes(flipped(content, 8 * (len(content) // 2)))
     os.utime(table, ns=(changed.st_atime_ns, changed.st_mtime_ns))
-    store.unlink()
+    (finished / STORE).unlink()
     done = finished.snakemake(STORE)
     assert done.code == 1
     assert done.errors  # of each job that reads it
     for error in done.errors:
         assert error.startswith(f"error: {VOCABULARY}: ")
         assert "remove the file" in error
-    assert not store.exists()
+    assert not (finished / STORE).exists()
 
 
 def test_text_that_is_gone_is_not_taken_for_that_of_other_files_or_settings(
@@ -284,7 +269,7 @@ def test_a_change_makes_again_what_rests_on_it_in_the_tables(paper: Checkout) ->
 
 
 def test_a_published_ledger_saves_all_of_it(paper: Checkout) -> None:
-    empty(paper / ".snakemake/metadata")
+    empty_records(paper)
     done = plan(paper, "tables", "results/paper/report.html")
     assert done.nothing_to_do, done.said
     ledger = paper / "results/paper/ledger.jsonl"
@@ -296,9 +281,7 @@ def test_a_published_ledger_saves_all_of_it(paper: Checkout) -> None:
     assert plan(paper, "paper", *published).planned == {**WHOLE, **tables}
     paper.snakemake(TABLE1, *published).succeeded()
     table = paper.read(TABLE1)
-    rows = re.findall(r"^\| g \| .*", table, re.MULTILINE)
-    assert len(rows) == 2
-    assert all(row.endswith(" † |") for row in rows)
+    assert table.count("\n| g | ") == table.count(" † |\n") == 2
     assert "runs: 1 of 1; test set: mine_en_nl test (20 lines); " in table
     assert "† from the published ledger their.jsonl" in table
     assert "†" not in paper.read("paper.before/table1.md")

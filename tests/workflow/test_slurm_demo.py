@@ -1,12 +1,11 @@
 """The demo from end to end on a real Slurm, by each command of docs/cluster.md, on CPUs."""
 
-import json
 from pathlib import Path
 
 import pytest
 
 from convs2s.files.checksums import sha256
-from tests.support.checkout import Checkout, check_out
+from tests.support.checkout import Checkout
 from tests.workflow import cluster
 from tests.workflow.slurm import Slurm
 
@@ -15,15 +14,9 @@ pytestmark = [pytest.mark.slurm, pytest.mark.slow]
 DEMO = "results/demo_en_fr"
 
 
-def check_out_here(root: Path, parent: Path) -> Checkout:
-    checkout = check_out(root, parent)
-    cluster.set_up_profiles(checkout.folder)
-    return checkout
-
-
 def models(checkout: Checkout) -> dict[str, str]:
     """The checksum of each seed's model; the demo has its score."""
-    scores = json.loads(checkout.read(f"{DEMO}/bleu.json"))["tests"]["test"]
+    scores = checkout.json(f"{DEMO}/bleu.json")["tests"]["test"]
     assert scores["bleu"]["detokenized"]["mean"] > 85
     files = checkout.folder.glob(f"{DEMO}/models/demo/*/*.safetensors")
     return {path.parent.name: sha256(path) for path in files}
@@ -32,21 +25,19 @@ def models(checkout: Checkout) -> dict[str, str]:
 def test_both_commands_make_the_same_demo_also_if_a_node_fails(
     slurm: Slurm, root: Path, tmp_path: Path
 ) -> None:
-    checkout = check_out_here(root, tmp_path / "undisturbed")
+    checkout = cluster.check_out_here(root, tmp_path / "undisturbed")
     command = "snakemake demo --config device=cpu --profile profiles/slurm"
     done = cluster.run(slurm, checkout, command)
     assert len(cluster.submitted(slurm, done.said, "%i")) < 15  # of 25 jobs
     undisturbed = models(checkout)
     assert undisturbed.keys() == {"seed1", "seed2"}
 
-    checkout = check_out_here(root, tmp_path / "disturbed")
+    checkout = cluster.check_out_here(root, tmp_path / "disturbed")
     command = "snakemake demo --config device=cpu --workflow-profile profiles/slurm"
     with cluster.running(slurm, checkout, command) as run:
         cluster.lose_a_node(run)
         said = run.ends()
     assert {state for (state,) in cluster.submitted(slurm, said, "%T")} == {"COMPLETED"}
-    assert "resuming in epoch " in "".join(
-        log.read_text()
-        for log in checkout.folder.glob("results/logs/demo_en_fr/demo/*/train.log")
-    )
+    logs = checkout.folder.glob("results/logs/demo_en_fr/demo/*/train.log")
+    assert any("resuming in epoch " in log.read_text() for log in logs)
     assert models(checkout) == undisturbed

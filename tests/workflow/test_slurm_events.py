@@ -65,8 +65,8 @@ def check(checkout: Checkout, undisturbed: str) -> None:
 
 def restarts(slurm: Slurm, job: str) -> int:
     """How often Slurm has started the job again."""
-    words = slurm.ask(f"scontrol --oneliner show job {job}").split()
-    return int(dict(word.partition("=")[::2] for word in words)["Restarts"])
+    shown = slurm.ask(f"scontrol show job {job}")
+    return int(shown.partition(" Restarts=")[2].split()[0])
 
 
 URGENT = (

@@ -10,9 +10,14 @@ import pytest
 from snakemake.utils import available_cpu_count
 
 from convs2s.files.tensors import load_tensors, save_tensors
-from tests.support import tiny
-from tests.support.checkout import Checkout, check_out
-from tests.workflow.cluster import run, set_up_profiles, submit, submitted
+from tests.support.checkout import Checkout
+from tests.workflow.cluster import (
+    check_out_here,
+    run,
+    set_up_profiles,
+    submit,
+    submitted,
+)
 from tests.workflow.slurm import ACCOUNT, Slurm
 
 pytestmark = pytest.mark.slurm
@@ -38,10 +43,7 @@ rule flaky:
 
 @pytest.fixture
 def checkout(root: Path, tmp_path: Path) -> Checkout:
-    """The workflow as it stands, with nothing run and profiles for this cluster."""
-    checkout = check_out(root, tmp_path)
-    set_up_profiles(checkout.folder)
-    return checkout
+    return check_out_here(root, tmp_path)
 
 
 @pytest.fixture
@@ -89,47 +91,46 @@ CORPUS = "results/demo_en_fr/corpus"
 LOGS = "results/logs/demo_en_fr/demo/seed1"
 
 
-def write_model(checkout: Checkout, tmp_path: Path) -> None:
-    """Put a model of no sense into the place of the demo's."""
-    weights, fields = load_tensors(tiny.trained_model(tmp_path))
-    model = checkout / f"{FOLDER}/model.safetensors"
-    model.parent.mkdir(parents=True)
-    save_tensors(model, weights, {**fields, "task": "demo_en_fr"})
+@pytest.fixture
+def with_model(checkout: Checkout, model: Path) -> Checkout:
+    """The same with a model of no sense in the place of the demo's."""
+    weights, fields = load_tensors(model)
+    path = checkout.write(f"{FOLDER}/model.safetensors", b"")
+    save_tensors(path, weights, {**fields, "task": "demo_en_fr"})
+    return checkout
 
 
 @pytest.mark.slow
 def test_a_timing_asks_for_no_more_threads_on_its_node_than_at_submission(
-    slurm: Slurm, checkout: Checkout, tmp_path: Path
+    slurm: Slurm, with_model: Checkout
 ) -> None:
-    write_model(checkout, tmp_path)
-    run(slurm, checkout, f"snakemake {CORPUS}/raw/test.source.zst")
+    run(slurm, with_model, f"snakemake {CORPUS}/raw/test.source.zst")
     command = f"snakemake {FOLDER}/test.beam5.cpu.speed.json --profile profiles/slurm"
     # Without that option Snakemake would train the model again, as it has not seen it made.
-    said = submit(slurm, checkout, f"{command} --allowed-rules time_decoding")
+    said = submit(slurm, with_model, f"{command} --allowed-rules time_decoding")
     assert submitted(slurm, said, "%T %C") == [["COMPLETED", "4"]]
 
 
 @pytest.mark.slow
 def test_translations_and_their_scores_are_one_submission_on_one_gpu(
-    slurm: Slurm, checkout: Checkout, tmp_path: Path
+    slurm: Slurm, with_model: Checkout
 ) -> None:
-    write_model(checkout, tmp_path)
-    checkout.configure({"device": "cpu", "cores": 1})
+    with_model.configure({"device": "cpu", "cores": 1})
     names = ("greedy", "beam5", "beam5_int8")
     targets = " ".join(f"{FOLDER}/test.{name}.bleu.json" for name in names)
     kinds = ("raw/test.source", "raw/test.target", "tok/test.source", "tok/test.target")
     texts = " ".join(f"{CORPUS}/{kind}.zst" for kind in kinds)
-    run(slurm, checkout, f"snakemake {texts}")
+    run(slurm, with_model, f"snakemake {texts}")
     rules = "--allowed-rules decode_test_set evaluate_bleu"
     # Asked for by hand, as the CPU has to translate here.
     gpu = "--set-resources decode_test_set:gpu=1"
     command = f"snakemake {targets} --profile profiles/slurm {rules} {gpu}"
-    said = submit(slurm, checkout, command)
+    said = submit(slurm, with_model, command)
     ((job, state),) = submitted(slurm, said, "%i %T")
     assert state == "COMPLETED"
     assert "gres/gpu=1," in slurm.ask(f"sacct -X -n -P -j {job} -o ReqTRES")
-    logs = [checkout / f"{LOGS}/test.{name}.decode.log" for name in names]
-    spans = sorted(translated(log.read_text()) for log in logs)
+    logs = (with_model.read(f"{LOGS}/test.{name}.decode.log") for name in names)
+    spans = sorted(map(translated, logs))
     assert all(end <= start for (_, end), (start, _) in pairwise(spans))
 
 
@@ -146,10 +147,8 @@ def test_preflight_names_what_no_partition_can_run(
     command = "snakemake preflight --profile profiles/slurm --default-resources"
     config = "slurm_partition=short --config scale=demo 'tasks=[demo_en_fr]' gpus=4"
     said = run(slurm, checkout, f"{command} {config}").said
-    warnings = [
-        line for line in said.splitlines() if line.startswith("WARNING: train_model: ")
+    warned = re.findall("^WARNING: train_model: asks for (.*): --", said, re.MULTILINE)
+    assert warned == [
+        "1,440 minutes, partition short gives at most 30",
+        "4 GPUs on a node, partition short gives at most 2",
     ]
-    minutes, gpus = (re.sub(r": --.*", "", line) for line in warnings)
-    gives = "partition short gives at most"
-    assert minutes.endswith(f" asks for 1,440 minutes, {gives} 30")
-    assert gpus.endswith(f" asks for 4 GPUs on a node, {gives} 2")

@@ -13,6 +13,7 @@ import pytest
 
 from tests.support.checkout import Checkout
 from tests.support.processes import wait_for
+from tests.workflow.changes import empty_records, override
 
 PAGE = "docs/cloud.md"
 DEMO = "results/demo_en_fr/bleu.txt"
@@ -31,12 +32,16 @@ def options(root: Path, provider: str, place: str, **stated: str) -> list[str]:
 
 
 @pytest.fixture
-def folder(root: Path, tmp_path: Path) -> list[str]:
-    """The options for a folder elsewhere as the storage."""
+def folder(root: Path, tmp_path: Path, finished: Checkout) -> list[str]:
+    """The options for a folder elsewhere as the storage, to which all moves from the checkout."""
     pytest.importorskip("snakemake_storage_plugin_fs")
     if not shutil.which("rsync"):
         pytest.skip("the plugin fs copies by rsync, which is not here")
-    return options(root, "fs", str(tmp_path / "store"))
+    store = tmp_path / "store"
+    store.mkdir()
+    for name in ("data", "results"):
+        shutil.move(finished / name, store / name)
+    return options(root, "fs", str(store))
 
 
 @pytest.mark.slow
@@ -44,17 +49,13 @@ def test_a_killed_training_goes_on_and_all_of_it_is_in_the_storage(
     folder: list[str], finished: Checkout, tmp_path: Path
 ) -> None:
     """A second training, with more epochs than a kill waits for, on text in the storage."""
-    options = finished.options()
-    options["overrides"]["models"]["small_plateau"]["training"]["maximum_epochs"] = 20
-    finished.configure(options)
+    store = tmp_path / "store"
+    override(finished, "models", "small_plateau", training={"maximum_epochs": 20})
     # It is made again, for more epochs.
-    (finished / RUN).with_name("settings.json").unlink()
-    command = ["-n", SCORE, *folder]
-    (tmp_path / "store").mkdir(exist_ok=True)
-    for name in ("data", "results"):
-        shutil.move(finished / name, tmp_path / "store" / name)
+    (store / RUN).with_name("settings.json").unlink()
     made = {"write_model_settings", "train_model", "decode_test_set", "evaluate_bleu"}
-    assert finished.snakemake(*command).planned == dict.fromkeys(made, 1)
+    planned = finished.snakemake("-n", SCORE, *folder).planned
+    assert planned == dict.fromkeys(made, 1)
     state = f"storage/**/{RUN}/state/*/last.safetensors"
     with subprocess.Popen(
         [sys.executable, "-m", "snakemake", SCORE, *folder],
@@ -65,40 +66,34 @@ def test_a_killed_training_goes_on_and_all_of_it_is_in_the_storage(
     ) as process:
         wait_for(lambda: any((finished / ".snakemake").glob(state)))
         os.killpg(process.pid, signal.SIGKILL)
-    assert not (tmp_path / "store" / RUN / "model.safetensors").exists()
+    assert not (store / RUN / "model.safetensors").exists()
     finished.snakemake(SCORE, *folder).succeeded()
-    log = tmp_path / "store/results/logs/mine_en_nl/small_plateau/seed2/train.log"
+    log = store / "results/logs/mine_en_nl/small_plateau/seed2/train.log"
     assert "resuming in epoch" in log.read_text("utf-8")
-    assert (tmp_path / "store" / SCORE).is_file()
+    assert (store / SCORE).is_file()
     assert not (finished / "results").exists()
     # What another machine has stored since is read, whatever was noted of the copy here.
     assert finished.snakemake(SCORE, *folder).nothing_to_do
     report = "results/mine_en_nl/dataset/train.json"
-    with (tmp_path / "store" / report).open("a", encoding="utf-8") as stored:
+    with (store / report).open("a", encoding="utf-8") as stored:
         stored.write("\n")
     done = finished.snakemake(report.replace("train.json", "counts.txt"), *folder)
     assert (done.code, done.planned) == (0, {"count_dataset": 1}), done.said
 
 
 def test_a_change_is_seen_by_the_notes_here_and_outputs_without_them_are_named(
-    folder: list[str], finished: Checkout, tmp_path: Path
+    folder: list[str], finished: Checkout
 ) -> None:
-    (tmp_path / "store").mkdir()
-    for name in ("data", "results"):
-        shutil.move(finished / name, tmp_path / "store" / name)
     command = ["-n", OWN, *folder]
     done = finished.snakemake(*command)
     assert done.nothing_to_do, done.said
     assert f"{OWN} and 17 other outputs: no note of what they were" in done.said
     finished.snakemake("--touch", *command[1:]).succeeded()
-    for record in (finished / ".snakemake/metadata").iterdir():
-        record.write_bytes(b"")
+    empty_records(finished)
     done = finished.snakemake(*command)
     assert done.nothing_to_do
     assert "no note" not in done.said
-    options = finished.options()
-    options["overrides"]["decodings"]["beam5"] = {"beam": 2}
-    finished.configure(options)
+    override(finished, "decodings", "beam5", beam=2)
     made = {"decode_test_set", "evaluate_bleu", "summarize_runs"}
     assert finished.snakemake(*command).planned == dict.fromkeys(made, 1)
 

@@ -10,7 +10,7 @@ from convs2s.files.text import read_lines
 from convs2s.scoring.rouge_stem import read_exceptions
 from mirror.sentences import PAPER_PAIRS, TEST_PAIRS
 from tests.support.checkout import Checkout, check_out
-from tests.support.mirror import RESULTS, add_mirror
+from tests.workflow.mirror import RESULTS, add_mirror
 
 pytestmark = pytest.mark.slow
 
@@ -102,13 +102,13 @@ def test_words_and_all_references_are_taken_as_they_come(scored: Checkout) -> No
     given = scored / "data/duc2004/references/task1_ref3.txt"
     made = scored / f"{TASK}/corpus/raw/duc2004.reference3.target.zst"
     assert list(read_lines(made)) == list(read_lines(given))
-    report = scored.read(f"{RUN}/duc2004.beam5_minimum14.rouge.json")
-    assert json.loads(report)["references"] == 4
+    report = scored.json(f"{RUN}/duc2004.beam5_minimum14.rouge.json")
+    assert report["references"] == 4
 
 
 def test_titles_are_made_from_papers(scored: Checkout) -> None:
-    counts = scored / f"{RESULTS}/downloads/titles/arxiv_titles/counts.json"
-    parts = json.loads(counts.read_text("utf-8"))["parts"]
+    counts = f"{RESULTS}/downloads/titles/arxiv_titles/counts.json"
+    parts = scored.json(counts)["parts"]
     assert min(parts.values()) > 0
     titles = list(read_lines(scored / f"{TITLES}/raw/arxiv.target.zst"))
     assert len(titles) == parts["test"]

@@ -22,7 +22,7 @@ from tests.faults.campaign import traced
 from tests.faults.campaign.commands import JOBS, REFUSED, TYPED
 from tests.faults.campaign.pairs import STAYS, TEMPORARY, Ended, Files, Stage
 from tests.faults.campaign.traced import FILES_CHANGE, WRITES, Call
-from tests.support.hub import Hub
+from tests.faults.hub import Hub
 
 NAMES = [name for name in TYPED | JOBS if name not in ("train", "status")]
 """Commands that are tried."""

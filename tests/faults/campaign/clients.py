@@ -23,9 +23,8 @@ import psutil
 
 from convs2s.api.translator import Translator
 from convs2s.text.bpe import join
-from tests.support.golden import golden_lines
+from tests.support.golden import TRAINED, golden_lines, import_trained
 from tests.support.served import FORM, HEAD, ModelServer
-from tests.support.trained import TRAINED, import_trained
 
 HOSTILE = 10
 """One of so many requests is hostile."""

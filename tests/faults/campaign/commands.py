@@ -35,7 +35,7 @@ from convs2s.text.dictionary import build_dictionary
 from convs2s.text.truecase import learn_truecaser
 from tests.faults.campaign.samples import LINES, stand_in
 from tests.faults.downloads import OTHER
-from tests.support.hub import REPOSITORY
+from tests.faults.hub import REPOSITORY
 from tests.support.local_files import FilesBelow
 from tests.support.tiny import build_word_vocabulary
 

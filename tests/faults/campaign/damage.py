@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from tests.support.damage import flipped
+from tests.support.archives import flipped
 
 Draw = random.Random
 Change = Callable[[bytes, Draw], bytes]

@@ -15,7 +15,7 @@ from pathlib import Path
 import torch
 
 from tests.faults.campaign.readers import Reader, readers
-from tests.support.damage import flipped
+from tests.support.archives import flipped
 
 
 def outcomes(reader: Reader, flips: int, draw: random.Random) -> Counter[str]:

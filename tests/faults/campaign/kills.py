@@ -24,7 +24,6 @@ from convs2s.mirror.write import write_mirror
 from tests.faults.campaign import traced
 from tests.faults.campaign.traced import FILES_CHANGE, WRITES
 from tests.support.checkout import Checkout, check_out
-from tests.support.mirror import DEVICE, add_mirror
 from tests.support.own_pair import TINY
 
 IN_A_ROW = 5
@@ -167,9 +166,11 @@ def run(kills: int) -> Counter[str]:
         folder = Path(name)
         plain = check_out(ROOT, folder / "plain")
         plain.configure({"device": "cpu", "cores": 2, "overrides": OVERRIDES})
-        write_mirror(folder / "mirror")
-        mirrored = add_mirror(folder / "mirror", check_out(ROOT, folder / "mirrored"))
-        mirrored.configure(DEVICE)
+        mirrored = check_out(ROOT, folder / "mirrored")
+        archives = mirrored / "results/scales/mirror/archives"
+        write_mirror(archives)
+        shutil.copytree(archives / "data", mirrored / "data")
+        mirrored.configure({"scale": "mirror", "device": "cpu", "cores": 1})
         for stage in STAGES:
             checkout = mirrored if stage == "download" else plain
             before = checkout.copy(folder / f"before {stage}")

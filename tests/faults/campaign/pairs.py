@@ -153,8 +153,7 @@ class Alone(NamedTuple):
 def _prepare_by_workflow(folder: Path) -> str:
     """Do so in a checkout, by running the workflow."""
     checkout = Checkout(check_out(ROOT, folder.parent).folder.rename(folder))
-    own_pair.write_text(checkout)
-    own_pair.write_tasks(ROOT, checkout)
+    own_pair.write_pair(ROOT, checkout)
     checkout.configure({"device": "cpu", "cores": 1, "overrides": OVERRIDES})
     checkout.snakemake("results/mine_en_nl/bleu.txt").succeeded()
     return "results/mine_en_nl"
