@@ -7,7 +7,7 @@ operations. What autograd makes of it are the gradients that training has to fol
 from collections.abc import Mapping
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 Weights = Mapping[str, Tensor]
 
@@ -111,6 +111,14 @@ class PlainConvS2S:
         v, g = self.weights[f"{name}.weight_v"], self.weights[f"{name}.weight_g"]
         norm = v.flatten(1).square().sum(1).sqrt()
         return v * (g / norm).reshape(-1, *[1] * (v.dim() - 1))
+
+
+def weights_of(network: nn.Module) -> dict[str, Tensor]:
+    """Return copies of a network's weights that have gradients of their own."""
+    return {
+        name: parameter.detach().clone().requires_grad_()
+        for name, parameter in network.named_parameters()
+    }
 
 
 def negative_log_likelihood(logits: Tensor, target: Tensor, smoothing: float) -> Tensor:

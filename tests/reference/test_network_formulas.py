@@ -13,7 +13,7 @@ from torch import Tensor
 from convs2s.data.vocabulary import PADDING
 from convs2s.models.convs2s import ConvS2S
 from convs2s.models.network import Network
-from tests.reference.plain_convs2s import ENCODER_STACK, PlainConvS2S
+from tests.reference.plain_convs2s import ENCODER_STACK, PlainConvS2S, weights_of
 from tests.reference.plain_lstm import PlainLstm
 from tests.reference.plain_rnn import PlainRnn
 from tests.support.networks import (
@@ -62,10 +62,7 @@ def near(found: Tensor, expected: Tensor) -> None:
 )
 def test_convs2s_computes_its_formulas(make: Callable[[], ConvS2S]) -> None:
     model = make().eval()
-    weights = {
-        name: parameter.detach().clone().requires_grad_()
-        for name, parameter in model.named_parameters()
-    }
+    weights = weights_of(model)
     plain = PlainConvS2S(weights)
     logits, attentions = model(SOURCE, READ)
     upstream = torch.randn_like(logits)
