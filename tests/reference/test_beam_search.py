@@ -6,9 +6,9 @@ from typing import Any, cast
 
 import pytest
 import torch
+import yaml
 from torch import Tensor
 
-from convs2s.config.decoding import DecodingSettings
 from convs2s.data.batches import Indices
 from convs2s.data.vocabulary import END, PADDING, UNKNOWN
 from convs2s.decoding.search import Hypothesis, beam_search
@@ -20,21 +20,21 @@ from tests.support.networks import batch, network, options
 
 LENGTHS = (6, 2, 4)
 
-SWITCHES: tuple[dict[str, Any], ...] = (
-    {"beam": 1},
-    {"beam": 2},
-    {},
-    {"beam": 10, "maximum_length": {"factor": 0, "offset": 3}},
-    {"length_penalty": 0.0},
-    {"length_penalty": 0.6},
-    {"length_penalty": 1.7},
-    {"minimum_length": 4},
-    {"minimum_length": 6, "maximum_length": {"factor": 0.5, "offset": 2}},
-    {"maximum_length": {"factor": 0.4, "offset": 1}},
-    {"maximum_length": {"factor": 2.5, "offset": 1}},
-    {"unknown_penalty": 3.0},
-    {"unknown_penalty": 0.3},
-)
+SWITCHES = yaml.safe_load("""
+- {beam: 1}
+- {beam: 2}
+- {}
+- {beam: 10, maximum_length: {factor: 0, offset: 3}}
+- {length_penalty: 0.0}
+- {length_penalty: 0.6}
+- {length_penalty: 1.7}
+- {minimum_length: 4}
+- {minimum_length: 6, maximum_length: {factor: 0.5, offset: 2}}
+- {maximum_length: {factor: 0.4, offset: 1}}
+- {maximum_length: {factor: 2.5, offset: 1}}
+- {unknown_penalty: 3.0}
+- {unknown_penalty: 0.3}
+""")
 
 FOND: tuple[dict[int, float], ...] = ({}, {UNKNOWN: 2.0}, {END: 4.0}, {PADDING: 3.0})
 """Types that a network likes, padding among them, which nobody may write."""
@@ -51,20 +51,16 @@ def test_the_search_finds_what_a_plain_one_finds(
         model.decoder.out_projection.weight_g.mul_(0.05)
         for token, bias in fond.items():
             model.output.bias[token] += bias
-    limit = {"maximum_length": {"factor": 1.0, "offset": 3}}
-    settings = DecodingSettings.model_validate(limit | switch)
+    settings = options(**{"maximum_length": {"factor": 1.0, "offset": 3}, **switch})
     for source in (batch(*LENGTHS), batch(*reversed(LENGTHS))):
-        expected = [
-            plain_search(model, row[row != PADDING], settings) for row in source
-        ]
         found = beam_search(Ensemble([model]), source, settings)
-        assert [[one.tokens for one in each] for each in found] == [
-            [tokens for tokens, _ in each] for each in expected
-        ]
-        # The plain one adds up in fp32.
-        assert [one.score for each in found for one in each] == pytest.approx(
-            [score for each in expected for _, score in each], abs=1e-5
-        )
+        for row, hypotheses in zip(source, found, strict=True):
+            expected = plain_search(model, row[row != PADDING], settings)
+            tokens = [tokens for tokens, _ in expected]
+            assert [one.tokens for one in hypotheses] == tokens
+            # The plain one adds up in fp32.
+            scores = pytest.approx([score for _, score in expected], abs=1e-5)
+            assert [one.score for one in hypotheses] == scores
 
 
 @pytest.mark.parametrize(

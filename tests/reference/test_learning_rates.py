@@ -4,9 +4,22 @@ from typing import Any
 
 import pytest
 import torch
+import yaml
 
 from convs2s.training.schedule import Schedule, TrainerState, set_learning_rate
 from tests.support import tiny
+
+RATES = yaml.safe_load("""
+# Sutskever et al. 2014: halved every half epoch after the fifth.
+- [{schedule: {kind: step, hold: 5, every: 0.5, divide_by: 2}, maximum_epochs: 7.5},
+    [0.0, 4.99, 5.01, 5.49, 5.51, 6.01, 7.49], [1, 1, 0.5, 0.5, 0.25, 0.125, 0.03125]]
+# (5.3 - 5) / 0.1 is less than 3.
+- [{schedule: {kind: step, hold: 5, every: 0.1, divide_by: 2}, maximum_epochs: 9}, [5.3], [0.0625]]
+- [{schedule: {kind: cosine, warmup: 1.0}, maximum_epochs: 5},
+    [0.5, 1, 2, 3, 5], [0.5, 1, 0.853553391, 0.5, 0]]
+- [{schedule: {kind: cosine, warmup: 0}, maximum_epochs: 5}, [0], [1]]
+""")
+"""Recipes with a rate of 1, moments of their trainings, and the rates then."""
 
 PLATEAU: dict[str, Any] = {"maximum_epochs": None}
 LOW = {**PLATEAU, "optimizer": "adam", "learning_rate": 5e-5}
@@ -72,40 +85,16 @@ def test_by_bleu_an_epoch_needs_a_higher_score_or_else_a_lower_loss(
         state.finish_epoch(loss, None, recipe, bleu)
     assert state.schedule.best_epoch == best
     assert state.schedule.best_loss == epochs[best - 1][0]
-    rate = pytest.approx(0.25 / 10**divisions)
-    assert state.schedule.learning_rate == rate
+    assert state.schedule.learning_rate == pytest.approx(0.25 / 10**divisions)
     # A curve marks the same epoch.
-    rows = min(state.history, key=lambda row: row.criterion)
-    assert rows.epoch == best
+    assert min(state.history, key=lambda row: row.criterion).epoch == best
 
 
-@pytest.mark.parametrize(
-    ("schedule", "maximum", "moments", "rates"),
-    [
-        # Sutskever et al. 2014: halved every half epoch after the fifth.
-        (
-            {"kind": "step", "hold": 5, "every": 0.5, "divide_by": 2},
-            7.5,
-            [0.0, 4.99, 5.01, 5.49, 5.51, 6.01, 7.49],
-            [1, 1, 0.5, 0.5, 0.25, 0.125, 0.03125],
-        ),
-        # (5.3 - 5) / 0.1 is less than 3.
-        ({"kind": "step", "hold": 5, "every": 0.1, "divide_by": 2}, 9, [5.3], [0.0625]),
-        (
-            {"kind": "cosine", "warmup": 1.0},
-            5,
-            [0.5, 1, 2, 3, 5],
-            [0.5, 1, 0.853553391, 0.5, 0],
-        ),
-        ({"kind": "cosine", "warmup": 0}, 5, [0], [1]),
-    ],
-)
+@pytest.mark.parametrize(("changes", "moments", "rates"), RATES)
 def test_rates_within_a_training(
-    schedule: dict[str, Any], maximum: float, moments: list[float], rates: list[float]
+    changes: dict[str, Any], moments: list[float], rates: list[float]
 ) -> None:
-    recipe = tiny.settings(
-        learning_rate=1.0, schedule=schedule, maximum_epochs=maximum
-    ).training
+    recipe = tiny.settings(learning_rate=1.0, **changes).training
     seen = [Schedule(1.0).learning_rate_at(moment, recipe) for moment in moments]
     assert seen == pytest.approx(rates)
 

@@ -170,10 +170,9 @@ def test_updates_are_those_by_hand(
             for name, parameter in weights.items():
                 rule(parameter, found[name] * factor, rate, before, memories[name])
         before = rate
-        for name, parameter in network.named_parameters():
-            torch.testing.assert_close(
-                parameter, weights[name], atol=tolerance, rtol=0, msg=name
-            )
+        torch.testing.assert_close(
+            dict(network.named_parameters()), weights, atol=tolerance, rtol=0
+        )
     assert clipped == (recipe.clip < 1.0)
 
 
