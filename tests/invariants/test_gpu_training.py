@@ -17,9 +17,9 @@ from convs2s.models.recorded_ensemble import RecordedEnsemble
 from convs2s.training.run import train
 from convs2s.training.schedule import Moment
 from convs2s.training.workers import Gradients, Workers
-from tests.invariants.hypotheses import assert_alike
 from tests.invariants.recordings import Again
 from tests.support import networks, tiny
+from tests.support.hypotheses import assert_alike
 from tests.support.interrupted import train_until
 from tests.support.updates import make_update
 

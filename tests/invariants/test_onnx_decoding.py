@@ -22,7 +22,7 @@ from convs2s.models.onnx_builder import FLOATS, Graph
 from convs2s.models.onnx_ensemble import OnnxEnsemble
 from convs2s.models.onnx_graphs import Weights
 from convs2s.models.steps import Average, Precision, Shortlisted
-from tests.invariants.hypotheses import assert_alike
+from tests.support.hypotheses import assert_alike
 from tests.support.networks import TYPES, architecture_of, batch, network, options
 
 NETWORKS: list[dict[str, Any]] = yaml.safe_load("""

@@ -67,13 +67,11 @@ def test_drawn_sets_are_of_whole_sentences(
 def test_the_interval_over_sentences_is_that_of_two_files() -> None:
     better, references = system(0.1, seed=1)
     other, _ = system(0.25, seed=2)
-    drawn = [
-        drawn_measures(statistics_of(one, references)).bleu[None]
-        for one in (better, other)
-    ]
     result = compare(other, better, references)
-    for sets, score in zip(drawn, (result.system, result.baseline), strict=True):
-        low, high = over_sentences([sets])
+    drawn = []
+    for lines, score in ((better, result.system), (other, result.baseline)):
+        drawn.append(drawn_measures(statistics_of(lines, references)).bleu[None])
+        low, high = over_sentences(drawn[-1:])
         assert (high - low) / 2 == pytest.approx(score.interval, rel=0.1)
     low, high = over_sentences([drawn[0], -drawn[1]], constant=1.0)
     assert low < result.difference + 1 < high
@@ -106,8 +104,7 @@ def test_equivalence_is_two_tests_of_one_side() -> None:
     effect = effect_of([SampledRuns(scores)])
     below = stats.ttest_1samp(scores, -1.0, alternative="greater").pvalue
     above = stats.ttest_1samp(scores, 1.0, alternative="less").pvalue
-    expected = max(below, above)
-    assert effect.p_value(-1.0, 1.0)[0] == pytest.approx(expected)
+    assert effect.p_value(-1.0, 1.0)[0] == pytest.approx(max(below, above))
     outside = stats.ttest_1samp(scores, 0.5).pvalue
     assert effect.p_value(0.5, 1.0)[0] == pytest.approx(outside)
 
@@ -140,26 +137,24 @@ def test_sentences_add_what_the_runs_do_not_have_of_them(scores: list[float]) ->
 
 
 def test_an_ensemble_varies_as_one_of_its_models() -> None:
-    singles = [20.0, 21.0, 22.0]
-    ensemble = SampledRuns([24.0], singles=singles)
-    effect = effect_of([ensemble, SampledRuns([-score for score in singles])])
-    assert effect.value == 3.0
-    assert effect.spread == pytest.approx((math.sqrt(1 + 1 / 3), 2))
+    """Without sentences the claims' ensembles show it (test_claim_statistics.py)."""
     sentences = np.random.default_rng(0).normal(0, 0.4, (1, 20_000))
-    drawn = effect_of([SampledRuns([24.0], sentences, singles=singles)])
+    drawn = effect_of([SampledRuns([24.0], sentences, singles=[20.0, 21.0, 22.0])])
     assert drawn.spread.error == pytest.approx(math.hypot(1, 0.4), rel=0.02)
 
 
 def test_p_has_the_error_of_its_draws() -> None:
     """By the spread of ten batches of them, as docs/claims.md says."""
     drawn = np.random.default_rng(0).normal(0, 0.4, (3, 5000))
-    effect = effect_of([SampledRuns([1.0, 1.1, 1.2], drawn)])
+    effect, of_first = (
+        effect_of([SampledRuns([1.0, 1.1, 1.2], sentences)])
+        for sentences in (drawn, drawn[:, :500])
+    )
     assert len(effect.batches) == 10
+    assert effect.batches[0] == pytest.approx(of_first.spread)
     of_batches = [
         Effect(effect.value, spread).p_value(0.0)[0] for spread in effect.batches
     ]
-    of_first = effect_of([SampledRuns([1.0, 1.1, 1.2], drawn[:, :500])])
-    assert effect.batches[0] == pytest.approx(of_first.spread)
     _, error = effect.p_value(0.0)
     assert error == pytest.approx(stats.sem(of_batches))
 
