@@ -1,6 +1,5 @@
 """fairseq's tiny models in our layout, and what it found (tests/reference/data)."""
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +13,7 @@ from torch import Tensor, nn
 from convs2s.config.decoding import DecodingSettings
 from convs2s.data.store import TokenStore, write_store
 from convs2s.data.vocabulary import PADDING
+from convs2s.files.text import read_json
 from convs2s.interop import fairseq as layout
 from convs2s.models.convs2s import ConvS2S
 from convs2s.models.kernels.logits import summed_cross_entropy
@@ -133,12 +133,11 @@ class Generation:
 def generation(folder: Path, batch: str, search: str) -> Generation:
     """Return what fairseq found, one of ``BATCHES`` by one of ``SEARCHES``."""
     name = f"{batch}.{search}"
-    described = json.loads((folder / "golden.json").read_text())
+    described: Any = read_json(folder / "golden.json")
     arguments = described["generation_cases"][name]["args"]
-    golden = np.load(folder / "golden_generate.npz")
-    sentences = zip(golden[f"{name}.tokens"], golden[f"{name}.lengths"], strict=True)
+    found = part(np.load(folder / "golden_generate.npz"), name)
     tokens = []
-    for rows, lengths in sentences:
+    for rows, lengths in zip(found["tokens"], found["lengths"], strict=True):
         cut = [row[:length] for row, length in zip(rows, lengths, strict=True)]
         tokens.append([our_indices(row).tolist() for row in cut])
     settings = options(
@@ -152,9 +151,7 @@ def generation(folder: Path, batch: str, search: str) -> Generation:
         unknown_penalty=arguments["unkpen"],
     )
     source, _, _ = inputs(folder, batch)
-    scores = golden[f"{name}.scores"]
-    attention = golden[f"{name}.attention"]
-    return Generation(source, settings, tokens, scores, attention)
+    return Generation(source, settings, tokens, found["scores"], found["attention"])
 
 
 def summed_loss(
@@ -200,29 +197,24 @@ def assert_same_output(
     real = previous != PADDING
     expected = by_our_types(arrays["logits"]).to(logits.dtype)
     torch.testing.assert_close(logits[real], expected[real], atol=tolerance, rtol=0)
-    assert_same_attention(
-        attentions, source, previous, arrays["avg_attn"], min(tolerance, 1e-5)
-    )
+    assert_same_attention(attentions, source, previous, arrays, min(tolerance, 1e-5))
 
 
 def assert_same_attention(
     attentions: list[Tensor],
     source: Tensor,
     previous: Tensor,
-    mean: npt.NDArray[Any],
-    tolerance: float,
+    arrays: Arrays,
+    tolerance: float = 1e-5,
 ) -> None:
     """Compare the attention's mean over blocks with fairseq's, whose source is padded left."""
     real = previous != PADDING
     ours = torch.stack(attentions).mean(0)
-    theirs = torch.from_numpy(mean).to(ours.dtype)
+    theirs = torch.from_numpy(arrays["avg_attn"]).to(ours.dtype)
     for row, tokens in enumerate((source != PADDING).sum(1).tolist()):
-        torch.testing.assert_close(
-            ours[row, real[row], :tokens],
-            theirs[row, real[row], theirs.shape[2] - tokens :],
-            atol=tolerance,
-            rtol=0,
-        )
+        mine = ours[row, real[row], :tokens]
+        expected = theirs[row, real[row], theirs.shape[2] - tokens :]
+        torch.testing.assert_close(mine, expected, atol=tolerance, rtol=0)
 
 
 def assert_same_gradient(name: str, gradient: Tensor, arrays: Arrays) -> None:

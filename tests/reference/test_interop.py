@@ -1,7 +1,7 @@
 """Checkpoints of fairseq's of every layout, imported: what they compute is fairseq's."""
 
-import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -9,6 +9,7 @@ import torch
 
 from convs2s.config.architecture import ConvS2SArchitecture
 from convs2s.data.vocabulary import PADDING
+from convs2s.files.text import read_json
 from convs2s.interop.checkpoint import Checkpoint, read_checkpoint
 from convs2s.interop.fairseq import (
     FairseqFiles,
@@ -39,19 +40,16 @@ COMPARED = (
 def test_layouts_import_to_their_logits(
     folder: Path, tmp_path: Path, checkpoint: str, file: str, key: str
 ) -> None:
-    files = FairseqFiles(
-        folder / f"{checkpoint}.pt",
-        folder / "dict.src.txt",
-        folder / "dict.tgt.txt",
-        None,
-    )
+    names = f"{checkpoint}.pt", "dict.src.txt", "dict.tgt.txt"
+    files = FairseqFiles(*(folder / name for name in names), None)
     output = tmp_path / "model.safetensors"
     import_fairseq(files, output, task="tiny", languages=None, preparation="moses_test")
     model, description = load_model(output)
     assert description.languages == {"source": "src", "target": "tgt"}
-    assert isinstance(description.architecture, ConvS2SArchitecture)
-    assert description.architecture.positions.maximum == 20
-    assert description.architecture.gradient_scaling == "fairseq"
+    architecture = description.architecture
+    assert isinstance(architecture, ConvS2SArchitecture)
+    assert architecture.positions.maximum == 20
+    assert architecture.gradient_scaling == "fairseq"
     first = ("<pad>", "</s>", "<unk>", "<s>", "s09")
     assert description.vocabularies()[0].tokens[:5] == first
     source, previous, _ = fairseq.inputs(folder, "ragged")
@@ -78,7 +76,7 @@ def test_other_options_are_fairseqs(folder: Path, name: str) -> None:
 
     In float64, as one variant's logits are as large as 24: what differs is fairseq's rounding.
     """
-    described = json.loads((folder / "golden_variants.json").read_text("utf-8"))
+    described: Any = read_json(folder / "golden_variants.json")
     golden = fairseq.part(np.load(folder / "golden_variants.npz"), name)
     base = read_checkpoint(folder / "checkpoint_tiny.pt").arguments
     weights = {
