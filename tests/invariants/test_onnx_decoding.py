@@ -109,9 +109,17 @@ def test_searches_find_what_torch_finds_in_a_batch_and_alone(
 
 
 def test_small_groups_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    """They are more than a step looks into, and a batch has parts of a sentence."""
+    """They are more than a step looks into, and a batch has parts of a sentence.
+
+    Equal continuations are in the order of hypotheses and types, whatever types share a group.
+    """
     monkeypatch.setattr(by_onnx, "GROUP", 2)
     monkeypatch.setattr(search_graph, "GROUP", 2)
+    model = soft()
+    for name in ("decoder.output.weight_g", "decoder.output.bias"):
+        model.state_dict()[name].zero_()
+    for found in beam_search(onnx([model]), SOURCE, options(beam=3)):
+        assert [one.tokens for one in found] == [[], [UNKNOWN], [UNKNOWN, UNKNOWN]]
     monkeypatch.setattr(by_onnx, "PART_NUMBERS", 1)
     monkeypatch.setattr(by_onnx, "PART_ROWS", 1)
     assert_searches()
@@ -162,19 +170,6 @@ def test_no_output_depends_on_the_batch(
             shortlist = Shortlisted(types, none) if shortlisted else None
             sentence = source[row : row + 1, : length + 1]
             assert beam_search(ensemble, sentence, search, shortlist) == [together[row]]
-
-
-def test_equal_continuations_are_in_the_order_of_hypotheses_and_types(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """Whatever types share a group."""
-    monkeypatch.setattr(by_onnx, "GROUP", 2)
-    monkeypatch.setattr(search_graph, "GROUP", 2)
-    model = soft()
-    for name in ("decoder.output.weight_g", "decoder.output.bias"):
-        model.state_dict()[name].zero_()
-    for found in beam_search(onnx([model]), SOURCE, options(beam=3)):
-        assert [one.tokens for one in found] == [[], [UNKNOWN], [UNKNOWN, UNKNOWN]]
 
 
 # ---- int8 ----
