@@ -63,24 +63,19 @@ def test_the_search_finds_what_a_plain_one_finds(
             assert [one.score for one in hypotheses] == scores
 
 
-@pytest.mark.parametrize(
-    ("maximum", "lengths"),
-    [
-        ({"factor": 0.1, "offset": 5}, (5, 5)),
-        ({"factor": 2, "offset": 1}, (9, 5)),
-        # The network has 30 positions, one of which is for </s>.
-        ({"factor": 9, "offset": 20}, (29, 29)),
-    ],
-)
-def test_the_maximum_length_of_a_source_is_above_the_minimum(
-    maximum: dict[str, float], lengths: tuple[int, int]
-) -> None:
+def test_the_maximum_length_of_a_source_is_above_the_minimum() -> None:
     model = network(1).eval()
     assert model.positions["target"] == 30
-    settings = options(beam=2, minimum_length=30, maximum_length=maximum)
-    found = beam_search(Ensemble([model]), batch(4, 2), settings)
-    for hypotheses, length in zip(found, lengths, strict=True):
-        assert {len(one.tokens) for one in hypotheses} == {length}
+    for maximum, lengths in (
+        ({"factor": 0.1, "offset": 5}, [5, 5]),
+        ({"factor": 2, "offset": 1}, [9, 5]),
+        # The network has 30 positions, one of which is for </s>.
+        ({"factor": 9, "offset": 20}, [29, 29]),
+    ):
+        settings = options(beam=2, minimum_length=30, maximum_length=maximum)
+        found = beam_search(Ensemble([model]), batch(4, 2), settings)
+        for hypotheses, length in zip(found, lengths, strict=True):
+            assert {len(one.tokens) for one in hypotheses} == {length}
 
 
 # ---- probabilities set by hand ----
@@ -135,9 +130,9 @@ def searched(
     return beam_search(ensemble, batch(*lengths), options(**settings))
 
 
-@pytest.mark.parametrize(
-    ("following", "finished", "expected"),
-    [
+def test_what_becomes_of_the_place_of_a_finished_hypothesis() -> None:
+    limit = {"factor": 0, "offset": 3}
+    for following, finished, expected in (
         # Step 1 keeps a and b. Step 2 ranks a</s> .25, bb .18, ac .15: with a</s> finished, one
         # place is left, for bb, and ac is gone. Step 3 goes on to bbb .108, which ends: .0108.
         (NEXT, "leave", [([A], 0.25), ([B, B, B], 0.0108)]),
@@ -145,21 +140,15 @@ def searched(
         (NEXT, "replace", [([A], 0.25), ([A, C], 0.135)]),
         # Of equal hypotheses, the first that finished is the best.
         (EQUAL, "replace", [([A], 0.25), ([B, C], 0.25)]),
-    ],
-)
-def test_what_becomes_of_the_place_of_a_finished_hypothesis(
-    following: dict[int, dict[int, float]],
-    finished: str,
-    expected: list[tuple[list[int], float]],
-) -> None:
-    limit = {"factor": 0, "offset": 3}
-    how = {"finished": finished, "length_penalty": 0.0, "maximum_length": limit}
-    (found,) = searched(Bigrams(following), 4, beam=2, **how)
-    assert [(one.tokens, round(math.exp(one.score), 6)) for one in found] == expected
+    ):
+        how = {"finished": finished, "length_penalty": 0.0, "maximum_length": limit}
+        (found,) = searched(Bigrams(following), 4, beam=2, **how)
+        scored = [(one.tokens, round(math.exp(one.score), 6)) for one in found]
+        assert scored == expected
 
 
-@pytest.mark.parametrize(("beam", "steps"), [(1, 2), (2, 3)])
-def test_a_search_ends_with_its_last_output(beam: int, steps: int) -> None:
-    bigrams = Bigrams(NEXT)
-    searched(bigrams, 4, 2, beam=beam, maximum_length={"factor": 0, "offset": 40})
-    assert bigrams.steps == steps
+def test_a_search_ends_with_its_last_output() -> None:
+    for beam, steps in ((1, 2), (2, 3)):
+        bigrams = Bigrams(NEXT)
+        searched(bigrams, 4, 2, beam=beam, maximum_length={"factor": 0, "offset": 40})
+        assert bigrams.steps == steps

@@ -90,13 +90,11 @@ def test_by_bleu_an_epoch_needs_a_higher_score_or_else_a_lower_loss(
     assert min(state.history, key=lambda row: row.criterion).epoch == best
 
 
-@pytest.mark.parametrize(("changes", "moments", "rates"), RATES)
-def test_rates_within_a_training(
-    changes: dict[str, Any], moments: list[float], rates: list[float]
-) -> None:
-    recipe = tiny.settings(learning_rate=1.0, **changes).training
-    seen = [Schedule(1.0).learning_rate_at(moment, recipe) for moment in moments]
-    assert seen == pytest.approx(rates)
+def test_rates_within_a_training() -> None:
+    for changes, moments, rates in RATES:
+        recipe = tiny.settings(learning_rate=1.0, **changes).training
+        seen = [Schedule(1.0).learning_rate_at(moment, recipe) for moment in moments]
+        assert seen == pytest.approx(rates)
 
 
 def test_steps_end_at_their_minimum() -> None:
@@ -107,35 +105,28 @@ def test_steps_end_at_their_minimum() -> None:
     assert [end.stop_reason is None for end in ends] == [True, True, False]
 
 
-@pytest.mark.parametrize(
-    ("changes", "annealing", "epoch", "last"),
-    [
-        ({"schedule": {"kind": "cosine"}, "maximum_epochs": 5}, False, 1, 5),
+def test_the_last_epoch_is_known_where_validation_does_not_decide_it() -> None:
+    cosine = {"schedule": {"kind": "cosine"}, "maximum_epochs": 5}
+    part = {"maximum_epochs": 2.5}
+    for changes, annealing, epoch, last in (
+        (cosine, False, 1, 5),
         (PLATEAU, False, 1, None),
-        ({"maximum_epochs": 2.5}, False, 1, 2.5),
+        (part, False, 1, 2.5),
         # 0.25, divided by 10 after each epoch, is below 0.0001 after four.
         (PLATEAU, True, 3, 6),
-        ({"maximum_epochs": 2.5}, True, 2, 2.5),
-    ],
-)
-def test_the_last_epoch_is_known_where_validation_does_not_decide_it(
-    changes: dict[str, Any], annealing: bool, epoch: int, last: float | None
-) -> None:
-    recipe = tiny.settings(**changes).training
-    assert Schedule(0.25, annealing).last_epoch(epoch, recipe) == last
+        (part, True, 2, 2.5),
+    ):
+        recipe = tiny.settings(**changes).training
+        assert Schedule(0.25, annealing).last_epoch(epoch, recipe) == last
 
 
-@pytest.mark.parametrize(
-    ("rate", "factor"), [(0.125, 2.0), (0.5, 0.5), (0.25, 1.0), (0.0, 1.0)]
-)
-def test_velocity_is_kept_whichever_way_the_rate_goes(
-    rate: float, factor: float
-) -> None:
+def test_velocity_is_kept_whichever_way_the_rate_goes() -> None:
     """The end of a cosine, where the rate is 0, leaves it as it is."""
-    weight = torch.nn.Parameter(torch.ones(3))
-    optimizer = torch.optim.SGD([weight], 0.25, 0.9, nesterov=True)
-    weight.sum().backward()
-    optimizer.step()
-    set_learning_rate(optimizer, rate, "keep")
-    after = optimizer.state[weight]["momentum_buffer"]
-    torch.testing.assert_close(after, torch.full((3,), factor))
+    for rate, factor in {0.125: 2.0, 0.5: 0.5, 0.25: 1.0, 0.0: 1.0}.items():
+        weight = torch.nn.Parameter(torch.ones(3))
+        optimizer = torch.optim.SGD([weight], 0.25, 0.9, nesterov=True)
+        weight.sum().backward()
+        optimizer.step()
+        set_learning_rate(optimizer, rate, "keep")
+        after = optimizer.state[weight]["momentum_buffer"]
+        torch.testing.assert_close(after, torch.full((3,), factor))

@@ -68,21 +68,16 @@ def test_the_projection_is_that_of_the_covariance() -> None:
     assert explained == (0, 0)
 
 
-@pytest.mark.parametrize(
-    ("states", "meanings", "share"),
-    [
+def test_the_share_between_meanings() -> None:
+    for states, meanings, share in (
         ([[0, 1], [0, 1], [2, 5], [2, 5]], [0, 0, 1, 1], 1),
         ([[0, 1], [0, 1], [2, 5], [2, 5]], [0, 1, 0, 1], 0),
         # 20 around the mean 3, 16 of it between 1 and 5.
         ([[0], [2], [4], [6]], [0, 0, 1, 1], 16 / 20),
         ([[1], [1], [1], [1]], [0, 0, 1, 1], 0),
-    ],
-)
-def test_the_share_between_meanings(
-    states: list[list[float]], meanings: list[int], share: float
-) -> None:
-    found = share_between(np.array(states, float), meanings)
-    assert found == pytest.approx(share)
+    ):
+        found = share_between(np.array(states, float), meanings)
+        assert found == pytest.approx(share)
 
 
 def test_p_of_the_share_is_of_all_swaps() -> None:
