@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import yaml
 from scipy import stats
 
 from convs2s.config.settings import Settings
@@ -31,22 +32,23 @@ welch = partial(stats.ttest_ind, equal_var=False)
 LAYERS = ("1", "1, 2", "1, 2, 3", "1, 2, 3, 4", "1, 2, 3, 4, 5")
 
 
-@pytest.mark.parametrize(
-    ("stated", "base", "other", "verdict"),
-    [
-        ({}, [21.6, 21.7, 21.8], [21.2, 21.3, 21.4], "held"),
-        ({}, [21.2, 21.3, 21.4], [21.6, 21.7, 21.8], "not held"),
-        ({}, [21.2, 21.6, 21.9], [21.1, 21.5, 21.9], "undecided"),
-        ({}, [21.6, 21.7, 21.7, 21.8], [20.0, 20.1, 20.2], "held"),
-        ({"margin": 0.1}, [21.20, 21.22, 21.24], [21.50, 21.52, 21.54], "not held"),
-        ({"margin": 0.3}, [21.20, 21.22, 21.24], [21.49, 21.52, 21.54], "undecided"),
-        ({"margin": 1.0}, [21.20, 21.22, 21.24], [21.50, 21.52, 21.54], "held"),
-        ({"within": 0.5}, [21.0, 21.1, 21.2], [21.0, 21.1, 21.2], "held"),
-        ({"within": 0.5}, [23.4, 23.5, 23.6], [21.0, 21.1, 21.2], "not held"),
-        ({"within": 0.5}, [19.2, 19.3, 19.4], [21.0, 21.1, 21.2], "not held"),
-        ({"within": 0.5}, [21.4, 21.5, 21.6], [21.0, 21.1, 21.2], "undecided"),
-    ],
-)
+SEEDS = yaml.safe_load("""
+- [{}, [21.6, 21.7, 21.8], [21.2, 21.3, 21.4], held]
+- [{}, [21.2, 21.3, 21.4], [21.6, 21.7, 21.8], not held]
+- [{}, [21.2, 21.6, 21.9], [21.1, 21.5, 21.9], undecided]
+- [{}, [21.6, 21.7, 21.7, 21.8], [20.0, 20.1, 20.2], held]
+- [{margin: 0.1}, [21.20, 21.22, 21.24], [21.50, 21.52, 21.54], not held]
+- [{margin: 0.3}, [21.20, 21.22, 21.24], [21.49, 21.52, 21.54], undecided]
+- [{margin: 1.0}, [21.20, 21.22, 21.24], [21.50, 21.52, 21.54], held]
+- [{within: 0.5}, [21.0, 21.1, 21.2], [21.0, 21.1, 21.2], held]
+- [{within: 0.5}, [23.4, 23.5, 23.6], [21.0, 21.1, 21.2], not held]
+- [{within: 0.5}, [19.2, 19.3, 19.4], [21.0, 21.1, 21.2], not held]
+- [{within: 0.5}, [21.4, 21.5, 21.6], [21.0, 21.1, 21.2], undecided]
+""")
+"""What a claim states; scores of two models; the verdict."""
+
+
+@pytest.mark.parametrize(("stated", "base", "other", "verdict"), SEEDS)
 def test_seeds_of_two_models_by_welchs_test(
     demo: Settings,
     stated: dict[str, Any],
@@ -129,31 +131,21 @@ LSTM = {"table": "lstm_table1", "row": "Single reversed LSTM, beam size 12"}
 GPU = {"table": "table3", "row": "ConvS2S GPU (K40), beam 1", "column": "seconds"}
 
 
-@pytest.mark.parametrize(
-    ("cell", "cited", "measure", "scores", "printed"),
-    [
+def test_a_printed_value_is_a_constant(paper: Settings, demo: Settings) -> None:
+    for cell, cited, measure, scores, printed in (
         (LSTM, "Bahdanau et al.", "bleu_tokenized", [30.5, 30.7, 30.6], 28.45),
         # A row that names no measure.
         (GPU, "GNMT GPU (K80)", "seconds_cuda", [300.0, 310.0, 320.0], 3028.0),
-    ],
-)
-def test_a_printed_value_is_a_constant(
-    paper: Settings,
-    demo: Settings,
-    cell: dict[str, str],
-    cited: str,
-    measure: str,
-    scores: list[float],
-    printed: float,
-) -> None:
-    claim = {"comparisons": [{"better": [cell], "worse": [{**cell, "row": cited}]}]}
-    found = entries(paper, scores=scores, measure=measure, **cell)
-    result = finding(paper, claim, found)
-    assert (result.verdict, result.runs) == ("held", "3 against printed")
-    assert result.value == pytest.approx(abs(np.mean(scores) - printed))
-    assert result.p == pytest.approx(stats.ttest_1samp(scores, printed).pvalue)
-    # On other data than the paper's there is none.
-    assert "a printed value is of the paper's data" in str(finding(demo, claim).note)
+    ):
+        claim = {"comparisons": [{"better": [cell], "worse": [{**cell, "row": cited}]}]}
+        found = entries(paper, scores=scores, measure=measure, **cell)
+        result = finding(paper, claim, found)
+        assert (result.verdict, result.runs) == ("held", "3 against printed")
+        assert result.value == pytest.approx(abs(np.mean(scores) - printed))
+        assert result.p == pytest.approx(stats.ttest_1samp(scores, printed).pvalue)
+        # On other data than the paper's there is none.
+        note = str(finding(demo, claim).note)
+        assert "a printed value is of the paper's data" in note
 
 
 def test_a_gain_is_held_against_another(demo: Settings) -> None:
@@ -270,25 +262,20 @@ def with_sentences(
     return scored
 
 
-@pytest.mark.parametrize(
-    ("share", "verdict", "mirrored"),
-    [
+def test_runs_and_sentences_are_drawn(demo: Settings) -> None:
+    base = with_sentences(demo, BASE, 1, 0.78)
+    for share, verdict, mirrored in (
         (0.6, "held", "not held"),
         (0.78, "undecided", "undecided"),
         (0.95, "not held", "held"),
-    ],
-)
-def test_runs_and_sentences_are_drawn(
-    demo: Settings, share: float, verdict: str, mirrored: str
-) -> None:
-    base = with_sentences(demo, BASE, 1, 0.78)
-    other = with_sentences(demo, NO_SOURCE, 2, share)
-    result = finding(demo, better(BASE, NO_SOURCE), base, other)
-    assert (result.verdict, result.test) == (verdict, claims.HIERARCHICAL)
-    swapped = finding(demo, better(NO_SOURCE, BASE), base, other)
-    assert swapped.verdict == mirrored
-    assert swapped.p == pytest.approx(result.p)
-    assert swapped.p_error == pytest.approx(result.p_error)
+    ):
+        other = with_sentences(demo, NO_SOURCE, 2, share)
+        result = finding(demo, better(BASE, NO_SOURCE), base, other)
+        assert (result.verdict, result.test) == (verdict, claims.HIERARCHICAL)
+        swapped = finding(demo, better(NO_SOURCE, BASE), base, other)
+        assert swapped.verdict == mirrored
+        assert swapped.p == pytest.approx(result.p)
+        assert swapped.p_error == pytest.approx(result.p_error)
 
 
 def test_one_run_has_an_interval_over_its_sentences_and_no_verdict(
@@ -304,19 +291,17 @@ def test_one_run_has_an_interval_over_its_sentences_and_no_verdict(
     assert 0 < low < result.value < high
 
 
-@pytest.mark.parametrize(
-    ("ratio", "verdict"), [(1.0, "held"), (0.9, "not held"), (1.1, "not held")]
-)
-def test_lengths_are_tested(demo: Settings, ratio: float, verdict: str) -> None:
-    runs = with_sentences(demo, BASE, 1, ratio=ratio)
+def test_lengths_are_tested(demo: Settings) -> None:
     claim = {"lengths": [{"cells": [{"table": "table4", "row": BASE}], "within": 0.03}]}
     # Lengths are those of any measure's sentences.
     kept = "bleu_tokenized"
-    runs = [replace(run, sentences={kept: run.sentences[kept]}) for run in runs]
-    result = finding(demo, claim, runs)
-    assert (result.verdict, result.test) == (verdict, claims.HIERARCHICAL)
-    assert result.value == pytest.approx(ratio - 1, abs=0.01)
-    assert result.measure == "Length ratio, less 1"
+    for ratio, verdict in {1.0: "held", 0.9: "not held", 1.1: "not held"}.items():
+        runs = with_sentences(demo, BASE, 1, ratio=ratio)
+        runs = [replace(run, sentences={kept: run.sentences[kept]}) for run in runs]
+        result = finding(demo, claim, runs)
+        assert (result.verdict, result.test) == (verdict, claims.HIERARCHICAL)
+        assert result.value == pytest.approx(ratio - 1, abs=0.01)
+        assert result.measure == "Length ratio, less 1"
     unknown = finding(demo, claim, entries(demo, BASE, [0.0] * 3))
     assert unknown.note == "the sentences are not known"
 
@@ -354,38 +339,32 @@ def test_meanings_are_apart_by_swaps(
     p: float | None,
 ) -> None:
     row = "word order, sixteen phrases"
-    cell = {"table": "lstm_figure2", "group": "of this project", "row": row}
-    runs = entries(
-        demo, row, shares, table="lstm_figure2", column="apart", measure="phrases_apart"
-    )
+    cell = {"table": "lstm_figure2", "column": "apart"}
+    runs = entries(demo, row, shares, measure="phrases_apart", **cell)
     for place, p_value in enumerate(p_values):
         drawn = {"phrases_p": p_value, "phrases_chance": 0.1}
         scores = {name: RunScore(value, None) for name, value in drawn.items()}
         runs[place] = replace(runs[place], scores={**runs[place].scores, **scores})
-    result = finding(demo, {"phrases": [{**cell, "column": "apart"}]}, runs)
+    claim = {"phrases": [{**cell, "group": "of this project", "row": row}]}
+    result = finding(demo, claim, runs)
     assert (result.verdict, result.p, result.tests) == (verdict, p, int(p is not None))
     if p_values:
         assert result.value == pytest.approx(np.mean(shares) - 0.1)
 
 
-@pytest.mark.parametrize(
-    ("p", "error", "verdict"),
-    [
-        (0.0499, 0.0, "held"),
-        (0.05, 0.0, "undecided"),
-        (0.048, 0.0006, "held"),
-        (0.048, 0.0008, "undecided"),
-        (0.0506, 0.0015, "undecided"),
-    ],
-)
-def test_a_verdict_does_not_depend_on_the_draws(
-    p: float, error: float, verdict: str
-) -> None:
+def test_a_verdict_does_not_depend_on_the_draws() -> None:
     for stated in ("held", "not held"):
-        tested = Finding("a comparison", stated, p=p, p_error=error)
-        correct([tested])
-        assert tested.verdict == (stated if verdict == "held" else verdict)
-        assert (tested.note is not None) == (error > 0.0006)
+        for p, error, verdict in (
+            (0.0499, 0.0, stated),
+            (0.05, 0.0, "undecided"),
+            (0.048, 0.0006, stated),
+            (0.048, 0.0008, "undecided"),
+            (0.0506, 0.0015, "undecided"),
+        ):
+            tested = Finding("a comparison", stated, p=p, p_error=error)
+            correct([tested])
+            assert tested.verdict == verdict
+            assert (tested.note is not None) == (error > 0.0006)
 
 
 def test_p_is_corrected_where_one_test_of_a_claim_may_refute_it() -> None:
