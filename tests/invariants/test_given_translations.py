@@ -132,20 +132,17 @@ def test_perplexity_is_by_token_and_ends_and_unknown_words_count(
     }
 
 
-@pytest.mark.parametrize(
-    ("options", "pair"),
-    [((), ("w1 ,", "w1x , |")), (("--tokenized",), ("w1,", "w1x, &#124;"))],
-)
 def test_raw_text_is_prepared_and_words_are_taken_as_they_stand(
-    score_pairs: Scoring,
-    model: Path,
-    options: tuple[str, ...],
-    pair: tuple[str, str],
+    score_pairs: Scoring, model: Path
 ) -> None:
     files = {"source": ["w1,"], "n-best": ["0 ||| w1x, &#124; ||| A= 1 ||| -1"]}
-    printed = score_pairs(model, *options, **files)
-    ((one,),) = read_n_best(printed, "printed")
-    assert one.feature("Model") == near(alone(*pair, model))
+    for options, pair in (
+        ([], ("w1 ,", "w1x , |")),
+        (["--tokenized"], ("w1,", "w1x, &#124;")),
+    ):
+        printed = score_pairs(model, *options, **files)
+        ((one,),) = read_n_best(printed, "printed")
+        assert one.feature("Model") == near(alone(*pair, model))
 
 
 # ---- what else is scored ----

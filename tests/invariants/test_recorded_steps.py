@@ -73,16 +73,14 @@ def test_the_recording_that_is_idle_for_longest_is_dropped(
     assert list(recorded._idle) == [(1, 16, 1), (1, 48, 1)]
 
 
-@pytest.mark.parametrize(
-    ("is_recorded", "kind"), [(True, RecordedEnsemble), (False, Ensemble)]
-)
 def test_a_gpu_records_unless_it_is_told_not_to(
-    monkeypatch: pytest.MonkeyPatch, is_recorded: bool, kind: type[Ensemble]
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(translate, "load_model", lambda *_: (network(), Mock()))
-    settings = DecodingSettings(cuda_graphs=is_recorded)
-    ensemble, _ = translate.load_ensemble([Path("model")], "cuda", settings)
-    assert type(ensemble) is kind
+    for is_recorded, kind in ((True, RecordedEnsemble), (False, Ensemble)):
+        settings = DecodingSettings(cuda_graphs=is_recorded)
+        ensemble, _ = translate.load_ensemble([Path("model")], "cuda", settings)
+        assert type(ensemble) is kind
 
 
 def test_a_batch_that_nobody_waits_for_leaves_its_recording_to_the_next(

@@ -21,22 +21,23 @@ RATES = yaml.safe_load("""
 """)
 """Recipes with a rate of 1, moments of their trainings, and the rates then."""
 
+PLATEAUS = yaml.safe_load("""
+- [&plateau {maximum_epochs: null}, [5, 4, 4.1, 3, 2, 1],
+    [0.25, 0.25, 25.0e-3, 25.0e-4, 25.0e-5, 25.0e-6], 6, true]
+- [*plateau, [3, 4, 3.5, 3.2], [0.25, 0.025, 0.0025, 0.00025], 1, false]
+- [*plateau, [3, 2, 2], [0.25, 0.25, 0.025], 2, false]
+- [&low {maximum_epochs: null, optimizer: adam, learning_rate: 0.00005}, [5, 4, 3],
+    [5.0e-5, 5.0e-5, 5.0e-5], 3, false]
+- [*low, [5, 4, 4.5], [5.0e-5, 5.0e-5, 5.0e-6], 2, true]
+- [{maximum_epochs: 2}, [3, 2], [0.25, 0.25], 2, true]
+- [{maximum_epochs: 3}, [3, 2], [0.25, 0.25], 2, false]
+""")
+"""Recipes, losses of epochs and the rates after them, the best epoch, and whether it is the end."""
+
 PLATEAU: dict[str, Any] = {"maximum_epochs": None}
-LOW = {**PLATEAU, "optimizer": "adam", "learning_rate": 5e-5}
 
 
-@pytest.mark.parametrize(
-    ("changes", "losses", "rates", "best", "end"),
-    [
-        (PLATEAU, [5, 4, 4.1, 3, 2, 1], [0.25, 0.25, 25e-3, 25e-4, 25e-5, 25e-6], 6, 1),
-        (PLATEAU, [3, 4, 3.5, 3.2], [0.25, 0.025, 0.0025, 0.00025], 1, 0),
-        (PLATEAU, [3, 2, 2], [0.25, 0.25, 0.025], 2, 0),
-        (LOW, [5, 4, 3], [5e-5, 5e-5, 5e-5], 3, 0),
-        (LOW, [5, 4, 4.5], [5e-5, 5e-5, 5e-6], 2, 1),
-        ({"maximum_epochs": 2}, [3, 2], [0.25, 0.25], 2, 1),
-        ({"maximum_epochs": 3}, [3, 2], [0.25, 0.25], 2, 0),
-    ],
-)
+@pytest.mark.parametrize(("changes", "losses", "rates", "best", "end"), PLATEAUS)
 def test_a_plateau_divides_after_each_epoch_from_the_first_that_is_no_better(
     changes: dict[str, Any],
     losses: list[float],

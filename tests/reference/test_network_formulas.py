@@ -14,7 +14,7 @@ from convs2s.data.vocabulary import PADDING
 from convs2s.models.convs2s import ConvS2S
 from convs2s.models.network import Network
 from tests.reference.plain_convs2s import ENCODER_STACK, PlainConvS2S, weights_of
-from tests.reference.plain_lstm import PlainLstm
+from tests.reference.plain_lstm import Array, PlainLstm
 from tests.reference.plain_rnn import PlainRnn
 from tests.support.networks import (
     TYPES,
@@ -53,7 +53,8 @@ def selecting() -> ConvS2S:
     return model
 
 
-def near(found: Tensor, expected: Tensor) -> None:
+def near(found: Tensor, expected: Tensor | Array) -> None:
+    expected = torch.as_tensor(expected)
     torch.testing.assert_close(found, expected, atol=1e-9, rtol=1e-9)
 
 
@@ -92,10 +93,9 @@ def test_the_lstm_computes_its_formulas(reverse_source: bool) -> None:
     states = model.encode(SOURCE)
     for row, sentence in enumerate(SOURCE):
         words = unpadded(sentence).tolist()
-        near(logits[row], torch.from_numpy(plain.logits(words, READ[row].tolist())))
+        near(logits[row], plain.logits(words, READ[row].tolist()))
         for mine, expected in zip(states, plain.states(words), strict=True):
-            output_and_cells = torch.stack(mine)[:, 0, row]
-            near(output_and_cells, torch.from_numpy(np.stack(expected)))
+            near(torch.stack(mine)[:, 0, row], np.stack(expected))
     assert_incremental_equals_full(model, SOURCE, READ)
 
 
@@ -111,8 +111,8 @@ def test_a_recurrent_network_with_attention_computes_its_formulas(
     for row, sentence in enumerate(SOURCE):
         words = unpadded(sentence).tolist()
         expected, weighted = plain.run(words, READ[row].tolist())
-        near(logits[row], torch.from_numpy(expected))
-        near(attended[row, :, : len(words)], torch.from_numpy(weighted))
+        near(logits[row], expected)
+        near(attended[row, :, : len(words)], weighted)
         assert not attended[row, :, len(words) :].any()
     assert_incremental_equals_full(model, SOURCE, READ)
 

@@ -20,7 +20,6 @@ from convs2s.data.vocabulary import END
 from convs2s.models.build import build_network
 from convs2s.models.network import Network
 from convs2s.training.data import TrainingData
-from convs2s.training.loading import LossInputs
 from convs2s.training.schedule import Moment
 from convs2s.training.update import Updater
 from tests.reference.plain_convs2s import (
@@ -30,7 +29,7 @@ from tests.reference.plain_convs2s import (
     weights_of,
 )
 from tests.support import tiny
-from tests.support.updates import make_update
+from tests.support.updates import make_update, short_of_memory
 
 ROWS = np.arange(8)
 RATES = (0.1, 0.1, 0.01, 0.01, 0.001)
@@ -189,20 +188,11 @@ def test_validation_is_the_mean_loss_of_the_targets_tokens_without_smoothing(
     assert found == pytest.approx(loss.item() / 5, rel=1e-9)
 
 
-def test_a_try_that_fails_leaves_no_share_of_the_loss(
-    train: TokenStore, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_try_that_fails_leaves_no_share_of_the_loss(train: TokenStore) -> None:
     network = made()
     loss, _ = loss_of(weights_of(network), train, ROWS)
     updater = Updater(network, tiny.settings().training, seed=1, device="cpu")
     # The whole, then each half.
-    fits = iter([False, True, False])
-    add = updater._add_gradient
-
-    def short_of_memory(inputs: LossInputs, divisor: int) -> Tensor | None:
-        return add(inputs, divisor) if next(fits, True) else None
-
-    monkeypatch.setattr(updater, "_add_gradient", short_of_memory)
-    report = make_update(updater, train, ROWS, Moment(1, 0, 0.1))
-    assert next(fits, None) is None
+    with short_of_memory(False, True, False):
+        report = make_update(updater, train, ROWS, Moment(1, 0, 0.1))
     assert report.loss == pytest.approx(loss.item(), rel=1e-9)
