@@ -182,7 +182,7 @@ def test_one_list_holds_what_a_search_with_any_length_penalty_answers(
     model = import_trained(tmp_path)
     lines = golden_lines(TRAINED, "test200.bpe.en")[:30]
     write_lines(tmp_path / "source", lines)
-    answers = []
+    answers: list[list[str]] = []
     for alpha in (1.0, 0.0, 0.5, 2.0):
         settings = DecodingSettings(beam=4, finished=finished, length_penalty=alpha)
         translator = LineTranslator([model], settings, "cpu", pretokenized=True)

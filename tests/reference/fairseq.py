@@ -17,7 +17,11 @@ from convs2s.files.text import read_json
 from convs2s.interop import fairseq as layout
 from convs2s.models.convs2s import ConvS2S
 from convs2s.models.kernels.logits import summed_cross_entropy
+from tests.support.golden import DATA
 from tests.support.networks import convs2s, options
+
+VECTORS = DATA / "fairseq_random"
+"""fairseq's outputs over random weights."""
 
 LAYERS = ((32, 3), (32, 3), (24, 1))
 ARCHITECTURE = convs2s(
@@ -62,10 +66,10 @@ def to_ours(name: str, array: npt.NDArray[Any]) -> Tensor:
     return layout.to_ours(name, torch.from_numpy(array))
 
 
-def load(folder: Path, dtype: torch.dtype = torch.float32) -> ConvS2S:
+def load(dtype: torch.dtype = torch.float32) -> ConvS2S:
     """Return the tiny model."""
     model = ConvS2S(ARCHITECTURE, TYPES, TYPES).to(dtype)
-    weights = np.load(folder / "checkpoint_tiny_weights.npz")
+    weights = np.load(VECTORS / "checkpoint_tiny_weights.npz")
     names = [name for name, _ in model.named_parameters()]
     model.load_state_dict(
         {name: to_ours(name, weights[layout.their_name(name)]) for name in names}
@@ -73,9 +77,9 @@ def load(folder: Path, dtype: torch.dtype = torch.float32) -> ConvS2S:
     return model
 
 
-def inputs(folder: Path, batch: str) -> tuple[Tensor, Tensor, Tensor]:
+def inputs(batch: str) -> tuple[Tensor, Tensor, Tensor]:
     """Return source, decoder input and target of a batch of the tiny model's."""
-    return sides(part(np.load(folder / "golden_forward.npz"), batch))
+    return sides(part(np.load(VECTORS / "golden_forward.npz"), batch))
 
 
 def sides(arrays: Arrays) -> tuple[Tensor, Tensor, Tensor]:
@@ -130,12 +134,12 @@ class Generation:
     attention: npt.NDArray[Any]
 
 
-def generation(folder: Path, batch: str, search: str) -> Generation:
+def generation(batch: str, search: str) -> Generation:
     """Return what fairseq found, one of ``BATCHES`` by one of ``SEARCHES``."""
     name = f"{batch}.{search}"
-    described: Any = read_json(folder / "golden.json")
+    described: Any = read_json(VECTORS / "golden.json")
     arguments = described["generation_cases"][name]["args"]
-    found = part(np.load(folder / "golden_generate.npz"), name)
+    found = part(np.load(VECTORS / "golden_generate.npz"), name)
     tokens = []
     for rows, lengths in zip(found["tokens"], found["lengths"], strict=True):
         cut = [row[:length] for row, length in zip(rows, lengths, strict=True)]
@@ -150,7 +154,7 @@ def generation(folder: Path, batch: str, search: str) -> Generation:
         },
         unknown_penalty=arguments["unkpen"],
     )
-    source, _, _ = inputs(folder, batch)
+    source, _, _ = inputs(batch)
     return Generation(source, settings, tokens, found["scores"], found["attention"])
 
 

@@ -83,28 +83,31 @@ def test_a_plan_is_that_of_the_plain_implementation(
     assert plan_batches(nothing, nothing, limits, np.random.default_rng(1)) == []
 
 
-@pytest.mark.parametrize("tokens", [None, 4000])
-def test_planning_takes_a_few_bytes_a_pair(
-    tokens: int | None, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_planning_takes_a_few_bytes_a_pair(monkeypatch: pytest.MonkeyPatch) -> None:
     pairs = 200_000  # beside which the fixed costs are small
     monkeypatch.setattr(batches, "SORT_CHUNK", pairs // 50)
     source, target = lengths(pairs)
-    sentences = None if tokens else 64
-    limits = BatchLimits(sentences=sentences, tokens=tokens, micro_batch_tokens=None)
-    tracemalloc.start()
-    plan = plan_batches(source, target, limits, np.random.default_rng(1))
-    held, peak = tracemalloc.get_traced_memory()
-    tracemalloc.stop()
-    assert len(plan) > 0
-    assert held < 7 * pairs  # the order, 4 bytes, and the batches
-    assert peak < 11 * pairs  # the order, the longer sides twice, and the batches
+    for sentences, tokens in ((64, None), (None, 4000)):
+        limits = BatchLimits(
+            sentences=sentences, tokens=tokens, micro_batch_tokens=None
+        )
+        tracemalloc.start()
+        plan = plan_batches(source, target, limits, np.random.default_rng(1))
+        held, peak = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        assert len(plan) > 0
+        assert held < 7 * pairs  # the order, 4 bytes, and the batches
+        assert peak < 11 * pairs  # the order, the longer sides twice, and the batches
 
 
 @pytest.mark.slow
 def test_36_million_pairs_start_in_flat_memory(root: Path, tmp_path: Path) -> None:
-    command = [sys.executable, root / "benchmarks/store.py", "--folder", tmp_path]
-    finished = subprocess.run(command, capture_output=True, text=True, check=True)
+    finished = subprocess.run(
+        [sys.executable, root / "benchmarks/store.py", "--folder", tmp_path],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     figures = json.loads(finished.stdout.splitlines()[-1])
     assert figures["pairs"] == 36_000_000
     assert figures["peak_mebibytes"] < 700e6 / 2**20

@@ -24,11 +24,11 @@ from tests.reference import fairseq
     ],
 )
 def test_forward_and_gradients(
-    folder: Path, file: str, batch: str, dtype: torch.dtype, tolerance: float
+    file: str, batch: str, dtype: torch.dtype, tolerance: float
 ) -> None:
-    model = fairseq.load(folder, dtype)
-    golden = fairseq.part(np.load(folder / file), batch)
-    source, previous, target = fairseq.inputs(folder, batch)
+    model = fairseq.load(dtype)
+    golden = fairseq.part(np.load(fairseq.VECTORS / file), batch)
+    source, previous, target = fairseq.inputs(batch)
     output = model(source, previous)
     fairseq.assert_same_output(output, source, previous, golden, tolerance)
     loss = fairseq.summed_loss(model, source, previous, target)

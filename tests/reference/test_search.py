@@ -1,7 +1,5 @@
 """Beam search against fairseq's hypotheses, their scores and attention (golden_generate)."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 
@@ -15,10 +13,10 @@ from tests.reference import fairseq
 
 @pytest.mark.parametrize("batch", fairseq.BATCHES)
 @pytest.mark.parametrize("search", fairseq.SEARCHES)
-def test_hypotheses(folder: Path, batch: str, search: str) -> None:
+def test_hypotheses(batch: str, search: str) -> None:
     """Also those of the plain search that benchmarks compare with."""
-    model = fairseq.load(folder).eval()
-    theirs = fairseq.generation(folder, batch, search)
+    model = fairseq.load().eval()
+    theirs = fairseq.generation(batch, search)
     found = beam_search(Ensemble([model]), theirs.source, theirs.settings)
     for sentence, hypotheses in enumerate(found):
         row = theirs.source[sentence]
