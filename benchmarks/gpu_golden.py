@@ -20,9 +20,7 @@ from workloads import ROOT
 
 sys.path.insert(0, str(ROOT))  # the tests' own reading of the vectors
 from tests.reference import fairseq
-from tests.support.golden import DATA
 
-VECTORS = DATA / "fairseq_random"
 RATE = 0.25
 
 BOUNDS = {"logits": 1e-4, "gradient": 2e-4, "updates": 1e-4, "scores": 1e-4}
@@ -71,11 +69,9 @@ def without_tf32() -> Iterator[None]:
 
 def forward(device: str, batch: str) -> tuple[float, float]:
     """Return the differences of a batch's logits and gradient."""
-    arrays = fairseq.part(np.load(VECTORS / "golden_forward.npz"), batch)
-    model = fairseq.load(VECTORS).to(device)
-    source, previous, target = (
-        one.to(device) for one in fairseq.inputs(VECTORS, batch)
-    )
+    arrays = fairseq.part(np.load(fairseq.VECTORS / "golden_forward.npz"), batch)
+    model = fairseq.load().to(device)
+    source, previous, target = (one.to(device) for one in fairseq.inputs(batch))
     real = (previous != PADDING).cpu()
     logits = model(source, previous)[0].detach().cpu()[real]
     difference = (logits - fairseq.by_our_types(arrays["logits"])[real]).abs().max()
@@ -89,13 +85,13 @@ def forward(device: str, batch: str) -> tuple[float, float]:
 
 def updates(device: str) -> float:
     """Return the difference of the parameters after fairseq's three updates."""
-    golden = np.load(VECTORS / "golden_forward.npz")
+    golden = np.load(fairseq.VECTORS / "golden_forward.npz")
     with tempfile.TemporaryDirectory() as folder:
         store = fairseq.write_pairs(
             Path(folder) / "pairs.arrow", fairseq.part(golden, "ragged")
         )
         updater = Updater(
-            fairseq.load(VECTORS), Recipe(velocity="rescale"), seed=1, device=device
+            fairseq.load(), Recipe(velocity="rescale"), seed=1, device=device
         )
         for step in range(3):
             loaded = updater.load(store, np.arange(len(store)))
@@ -113,8 +109,8 @@ def moved(golden: fairseq.Arrays, name: str) -> torch.Tensor:
 
 def search(device: str, batch: str, name: str) -> tuple[int, int, float]:
     """Return how many hypotheses are fairseq's, of how many, and the difference of the scores."""
-    theirs = fairseq.generation(VECTORS, batch, name)
-    model = fairseq.load(VECTORS).to(device).eval()
+    theirs = fairseq.generation(batch, name)
+    model = fairseq.load().to(device).eval()
     found = beam_search(Ensemble([model]), theirs.source, theirs.settings)
     same = total = 0
     difference = 0.0

@@ -16,9 +16,9 @@ from convs2s.models.kernels.choice import (
 )
 from convs2s.models.kernels.matmul import Kernel
 from convs2s.training.run import train
+from tests.contract.score_files import read
 from tests.support import tiny
 from tests.support.refusals import refusal, says
-from tests.support.score_files import read
 
 SMALL = {(16, 8): 2, (4, 16): 1}
 

@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 import torch
 from torch.nn import functional
+from torch.testing import assert_close
 
 from convs2s.config.architecture import parse_architecture
-from convs2s.config.decoding import DecodingSettings
 from convs2s.config.extensions import export_extensions
 from convs2s.data.vocabulary import END, PADDING
 from convs2s.decoding.parallel import search_in_threads
@@ -53,16 +53,14 @@ def test_nothing_beside_a_line_changes_its_translation(
     generator = random.Random(5)
     lengths = [*range(0, 40, 2)] * 2
     lines = [" ".join(generator.choices(tiny.WORDS, k=length)) for length in lengths]
-    fixed = {
-        "beam": beam,
-        "maximum_length": {"factor": 0.2, "offset": 2},
-        "precision": precision,
-    }
+    short = {"factor": 0.2, "offset": 2}
 
     def translated(
         order: Sequence[int], threads: int = 1, **changes: int
     ) -> list[Translation]:
-        settings = DecodingSettings.model_validate(fixed | changes)
+        settings = options(
+            beam=beam, precision=precision, maximum_length=short, **changes
+        )
         translator = LineTranslator([sharp], settings, "cpu", threads=threads)
         found = translator.translate(lines[place] for place in order)
         return [one for _, one in sorted(zip(order, found, strict=True))]
@@ -175,11 +173,11 @@ def test_a_network_follows_its_hypotheses(root: Path) -> None:
             read = READ[[0, 2], position : position + 1]
             found, attention = state.step(read.expand(-1, 2))
             now = expected[[0, 2], position]
-            torch.testing.assert_close(found[:, 1], now, atol=1e-9, rtol=0)
+            assert_close(found[:, 1], now, atol=1e-9, rtol=0)
             assert (attention is not None) == bool(attentions) == model.attends
             if attention is not None:
                 mean = torch.stack(attentions).mean(0)[[0, 2], position]
-                torch.testing.assert_close(attention[:, 1], mean, atol=1e-9, rtol=0)
+                assert_close(attention[:, 1], mean, atol=1e-9, rtol=0)
 
 
 # ---- several networks ----
@@ -202,9 +200,9 @@ def test_what_an_ensemble_averages(average: Average) -> None:
         "probabilities": each.exp().mean(0).log(),
         "log_probabilities": each.mean(0),
     }
-    torch.testing.assert_close(found, means[average], atol=1e-9, rtol=0)
+    assert_close(found, means[average], atol=1e-9, rtol=0)
     mean = torch.stack(attended[:2]).mean(0)
-    torch.testing.assert_close(attention, mean, atol=1e-9, rtol=0)
+    assert_close(attention, mean, atol=1e-9, rtol=0)
     assert attended[2] is None
 
 

@@ -1,14 +1,15 @@
 """A model as graphs: what ONNX Runtime alone makes of them is what the network says."""
 
 import io
-import json
 import random
 import runpy
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from convs2s.api.translator import Translator
+from convs2s.files.text import read_json
 from convs2s.model_file import describe_model
 from tests.conftest import Terminal
 from tests.support import tiny
@@ -32,7 +33,7 @@ def test_the_program_beside_them_translates_as_greedy_search(
     found = translator.translate(lines, beam=1, replace_unknown=False)
     assert written == [one.text for one in found]
     assert len(set(written)) == len(lines)
-    stated = json.loads((tmp_path / "folder/config.json").read_text("utf-8"))
+    stated: Any = read_json(tmp_path / "folder/config.json")
     prepared = describe_model(sharp).model_dump(mode="json")
     names = "languages preparation glossaries splittable truecasers dictionary"
     for name in (*names.split(), "architecture"):

@@ -108,18 +108,19 @@ def test_pairs_are_scored_line_by_line(score_pairs: Scoring, model: Path) -> Non
 def test_perplexity_is_by_token_and_ends_and_unknown_words_count(
     recurrent: Path, tmp_path: Path
 ) -> None:
-    write_lines(tmp_path / "source", ["w1 w2", "w3"])
-    write_lines(tmp_path / "target", ["w2x unseen", ""])
+    source, target, output = (tmp_path / name for name in ("a", "b", "c"))
+    write_lines(source, ["w1 w2", "w3"])
+    write_lines(target, ["w2x unseen", ""])
     measure_perplexity(
         models=[recurrent],
-        source=tmp_path / "source",
-        target=tmp_path / "target",
-        output=tmp_path / "perplexity.json",
+        source=source,
+        target=target,
+        output=output,
         device="cpu",
         threads=1,
         manifest={"run": "seed1"},
     )
-    found: Any = read_json(tmp_path / "perplexity.json")
+    found: Any = read_json(output)
     total = alone("w1 w2", "w2x unseen", recurrent) + alone("w3", "", recurrent)
     score = found["perplexity"].pop("score")
     assert -4 * math.log(score) == near(total)
@@ -130,20 +131,17 @@ def test_perplexity_is_by_token_and_ends_and_unknown_words_count(
     }
 
 
-@pytest.mark.parametrize(
-    ("options", "pair"),
-    [((), ("w1 ,", "w1x , |")), (("--tokenized",), ("w1,", "w1x, &#124;"))],
-)
 def test_raw_text_is_prepared_and_words_are_taken_as_they_stand(
-    score_pairs: Scoring,
-    model: Path,
-    options: tuple[str, ...],
-    pair: tuple[str, str],
+    score_pairs: Scoring, model: Path
 ) -> None:
     files = {"source": ["w1,"], "n-best": ["0 ||| w1x, &#124; ||| A= 1 ||| -1"]}
-    printed = score_pairs(model, *options, **files)
-    ((one,),) = read_n_best(printed, "printed")
-    assert one.feature("Model") == near(alone(*pair, model))
+    for options, pair in (
+        ([], ("w1 ,", "w1x , |")),
+        (["--tokenized"], ("w1,", "w1x, &#124;")),
+    ):
+        printed = score_pairs(model, *options, **files)
+        ((one,),) = read_n_best(printed, "printed")
+        assert one.feature("Model") == near(alone(*pair, model))
 
 
 # ---- what else is scored ----
@@ -178,15 +176,14 @@ def test_scores_do_not_depend_on_what_is_scored_together(
 
 @pytest.mark.parametrize("finished", ["replace", "leave"])
 def test_one_list_holds_what_a_search_with_any_length_penalty_answers(
-    tmp_path: Path, finished: str
+    tmp_path: Path, finished: Any
 ) -> None:
     model = import_trained(tmp_path)
     lines = golden_lines(TRAINED, "test200.bpe.en")[:30]
     write_lines(tmp_path / "source", lines)
     answers: list[list[str]] = []
     for alpha in (1.0, 0.0, 0.5, 2.0):
-        stated = {"beam": 4, "finished": finished, "length_penalty": alpha}
-        settings = DecodingSettings.model_validate(stated)
+        settings = DecodingSettings(beam=4, finished=finished, length_penalty=alpha)
         translator = LineTranslator([model], settings, "cpu", pretokenized=True)
         if not answers:
             output = tmp_path / "list"

@@ -9,6 +9,7 @@ from typing import Any, Literal
 import numpy as np
 import pytest
 import torch
+from torch.testing import assert_close
 
 from convs2s.decoding.search import beam_search
 from convs2s.model_file import load_model
@@ -17,9 +18,9 @@ from convs2s.models.recorded_ensemble import RecordedEnsemble
 from convs2s.training.run import train
 from convs2s.training.schedule import Moment
 from convs2s.training.workers import Gradients, Workers
-from tests.invariants.hypotheses import assert_alike
 from tests.invariants.recordings import Again
 from tests.support import networks, tiny
+from tests.support.hypotheses import assert_alike
 from tests.support.tiny import make_update, train_until
 
 pytestmark = [
@@ -51,8 +52,8 @@ def test_losses_and_gradients_are_the_cpus(
     (*figures, ours), (*gpu_figures, theirs) = found
     assert gpu_figures == pytest.approx(figures, rel=1e-9)
     for mine, other in zip(ours.parameters(), theirs.parameters(), strict=True):
-        torch.testing.assert_close(mine.grad, other.grad, atol=1e-9, rtol=1e-7)
-        torch.testing.assert_close(mine, other, atol=1e-9, rtol=1e-7)
+        assert_close(mine.grad, other.grad, atol=1e-9, rtol=1e-7)
+        assert_close(mine, other, atol=1e-9, rtol=1e-7)
 
 
 @contextmanager
@@ -97,7 +98,7 @@ def test_replayed_gradients_have_the_masks_of_their_seed(
             report = make_update(one.updater, one.train, rows, moment)
             figures.append((report.loss, report.norm))
         found.append(([each.detach() for each in one.network.parameters()], figures))
-    torch.testing.assert_close(*found, atol=1e-9, rtol=1e-9)
+    assert_close(*found, atol=1e-9, rtol=1e-9)
 
 
 def test_a_search_waits_once_a_step() -> None:
@@ -142,7 +143,7 @@ def test_gradients_are_summed_by_nccl_in_buckets(
         given = [parameter.grad for parameter in network.parameters()]
         found.append([grad.clone() for grad in given if grad is not None])
     torch.distributed.destroy_process_group()
-    torch.testing.assert_close(*found)
+    assert_close(*found)
 
 
 def test_an_lstm_decodes_and_learns_in_bf16() -> None:
@@ -179,4 +180,4 @@ def test_an_interrupted_training_ends_as_an_undisturbed_one(
     train_until(parts, epoch=1)
     train(parts)
     undisturbed, interrupted = (load_model(model)[0].state_dict() for model in models)
-    torch.testing.assert_close(interrupted, undisturbed, atol=1e-6, rtol=1e-5)
+    assert_close(interrupted, undisturbed, atol=1e-6, rtol=1e-5)

@@ -22,7 +22,7 @@ from convs2s.models.onnx_builder import FLOATS, Graph
 from convs2s.models.onnx_ensemble import OnnxEnsemble
 from convs2s.models.onnx_graphs import Weights
 from convs2s.models.steps import Average, Precision, Shortlisted
-from tests.invariants.hypotheses import assert_alike
+from tests.support.hypotheses import assert_alike
 from tests.support.networks import TYPES, architecture_of, batch, network, options
 
 NETWORKS: list[dict[str, Any]] = yaml.safe_load("""
@@ -109,9 +109,17 @@ def test_searches_find_what_torch_finds_in_a_batch_and_alone(
 
 
 def test_small_groups_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    """They are more than a step looks into, and a batch has parts of a sentence."""
+    """They are more than a step looks into, and a batch has parts of a sentence.
+
+    Equal continuations are in the order of hypotheses and types, whatever types share a group.
+    """
     monkeypatch.setattr(by_onnx, "GROUP", 2)
     monkeypatch.setattr(search_graph, "GROUP", 2)
+    model = soft()
+    for name in ("decoder.output.weight_g", "decoder.output.bias"):
+        model.state_dict()[name].zero_()
+    for found in beam_search(onnx([model]), SOURCE, options(beam=3)):
+        assert [one.tokens for one in found] == [[], [UNKNOWN], [UNKNOWN, UNKNOWN]]
     monkeypatch.setattr(by_onnx, "PART_NUMBERS", 1)
     monkeypatch.setattr(by_onnx, "PART_ROWS", 1)
     assert_searches()
@@ -164,19 +172,6 @@ def test_no_output_depends_on_the_batch(
             assert beam_search(ensemble, sentence, search, shortlist) == [together[row]]
 
 
-def test_equal_continuations_are_in_the_order_of_hypotheses_and_types(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """Whatever types share a group."""
-    monkeypatch.setattr(by_onnx, "GROUP", 2)
-    monkeypatch.setattr(search_graph, "GROUP", 2)
-    model = soft()
-    for name in ("decoder.output.weight_g", "decoder.output.bias"):
-        model.state_dict()[name].zero_()
-    for found in beam_search(onnx([model]), SOURCE, options(beam=3)):
-        assert [one.tokens for one in found] == [[], [UNKNOWN], [UNKNOWN, UNKNOWN]]
-
-
 # ---- int8 ----
 
 
@@ -193,13 +188,11 @@ def linear(
     return torch.from_numpy(graph.session().run(["y"], {"x": x.numpy()})[0])
 
 
-@pytest.mark.parametrize(("scale", "x", "rounded"), ROUNDED)
-def test_int8_rounds_to_units(
-    scale: float | None, x: list[float], rounded: list[float]
-) -> None:
+def test_int8_rounds_to_units() -> None:
     weight = torch.tensor([[127.0, 0.0, 0.0], [0.0, -254.0, 254.0]])
-    found = linear(weight, torch.tensor([x]), scale)
-    torch.testing.assert_close(found, torch.tensor([rounded]) @ weight.T)
+    for scale, x, rounded in ROUNDED:
+        found = linear(weight, torch.tensor([x]), scale)
+        torch.testing.assert_close(found, torch.tensor([rounded]) @ weight.T)
 
 
 def test_int8_adds_up_in_more_than_16_bits() -> None:

@@ -1,5 +1,6 @@
 """Order and dropout: new in each epoch, update, micro-batch and worker, and the seed's own."""
 
+from collections.abc import Callable
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -14,8 +15,10 @@ from convs2s.training.loading import LoadedUpdate
 from convs2s.training.schedule import Moment
 from convs2s.training.update import StartedUpdate, Updater
 from tests.support import tiny
-from tests.support.tiny import make_update
+from tests.support.tiny import make_update, short_of_memory
 from tests.support.together import Apart
+
+Masks = Callable[..., list[bytes]]
 
 # ---- the order of the data, and the rate of each update ----
 
@@ -83,62 +86,55 @@ def drawn(monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
     return seen
 
 
-def masks(
-    task: Path,
-    drawn: list[bytes],
-    moments: list[tuple[int, int]],
-    pairs: int = 16,
-    **changes: Any,
-) -> list[bytes]:
+@pytest.fixture
+def masks(task: Path, drawn: list[bytes]) -> Masks:
     """Return all masks that updates draw, each at an epoch and a number.
 
     Each is of one pair, 16 times: whatever differs between micro-batches of ``pairs`` is chance.
     """
-    one = tiny.trainer(task, task / "none", dropout=0.3, **changes)
-    one.updater.limit = pairs * int(one.train.lengths("source")[0])
-    drawn.clear()
-    for epoch, number in moments:
-        moment = Moment(epoch, number, 1e-9)
-        make_update(one.updater, one.train, np.zeros(16, np.int64), moment)
-    return list(drawn)
+
+    def found(
+        *moments: tuple[int, int], pairs: int = 16, **changes: Any
+    ) -> list[bytes]:
+        one = tiny.trainer(task, task / "none", dropout=0.3, **changes)
+        one.updater.limit = pairs * int(one.train.lengths("source")[0])
+        drawn.clear()
+        for epoch, number in moments:
+            moment = Moment(epoch, number, 1e-9)
+            make_update(one.updater, one.train, np.zeros(16, np.int64), moment)
+        return list(drawn)
+
+    return found
 
 
 def test_masks_differ_between_epochs_and_updates_and_repeat_with_the_seed(
-    task: Path, drawn: list[bytes]
+    masks: Masks,
 ) -> None:
     moments = [(1, 0), (1, 1), (2, 0), (2, 1)]
-    found = masks(task, drawn, moments)
+    found = masks(*moments)
     # Every mask of every layer and update is one of a kind.
     assert len(set(found)) == len(found) > 0
-    assert set(found).isdisjoint(masks(task, drawn, moments, seed=2))
+    assert set(found).isdisjoint(masks(*moments, seed=2))
     # An update's masks are its own, whichever came before: a killed training goes on from any.
-    last = masks(task, drawn, moments[-1:])
+    last = masks(moments[-1])
     assert found[-len(last) :] == last
 
 
-def test_masks_differ_between_micro_batches_and_workers(
-    task: Path, drawn: list[bytes]
-) -> None:
-    alone = masks(task, drawn, [(1, 0)], pairs=4)
-    assert len(alone) == 4 * len(masks(task, drawn, [(1, 0)]))
+def test_masks_differ_between_micro_batches_and_workers(masks: Masks) -> None:
+    alone = masks((1, 0), pairs=4)
+    assert len(alone) == 4 * len(masks((1, 0)))
     assert len(set(alone)) == len(alone)
     # The second worker has the second half, and the masks that one process gives it.
-    halves = masks(task, drawn, [(1, 0)], pairs=8)
-    second = masks(task, drawn, [(1, 0)], pairs=8, workers=Apart(1, 2))
+    halves = masks((1, 0), pairs=8)
+    second = masks((1, 0), pairs=8, workers=Apart(1, 2))
     assert second == halves[len(halves) // 2 :]
 
 
 def test_halves_of_a_micro_batch_that_did_not_fit_have_masks_of_their_own(
-    task: Path, drawn: list[bytes], monkeypatch: pytest.MonkeyPatch
+    masks: Masks,
 ) -> None:
-    add = Updater._add_gradient
-    fits = iter([False])
-
-    def first_fails(self: Updater, *arguments: Any) -> Tensor | None:
-        return add(self, *arguments) if next(fits, True) else None
-
-    monkeypatch.setattr(Updater, "_add_gradient", first_fails)
-    found = masks(task, drawn, [(1, 0)], pairs=8)
+    with short_of_memory(False):
+        found = masks((1, 0), pairs=8)
     assert len(set(found)) == len(found)
 
 

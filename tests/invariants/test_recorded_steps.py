@@ -16,9 +16,9 @@ from convs2s.models.ensemble import Ensemble
 from convs2s.models.network import Network
 from convs2s.models.recorded_ensemble import SENTENCE_MULTIPLE, RecordedEnsemble
 from convs2s.models.steps import Shortlisted
-from tests.invariants.hypotheses import assert_alike
 from tests.invariants.recordings import Recorder
 from tests.invariants.waiting import counted_waits
+from tests.support.hypotheses import assert_alike
 from tests.support.networks import batch, lstm, network, options
 
 NOWHERE = {"source": False, "target": False}
@@ -73,16 +73,14 @@ def test_the_recording_that_is_idle_for_longest_is_dropped(
     assert list(recorded._idle) == [(1, 16, 1), (1, 48, 1)]
 
 
-@pytest.mark.parametrize(
-    ("is_recorded", "kind"), [(True, RecordedEnsemble), (False, Ensemble)]
-)
 def test_a_gpu_records_unless_it_is_told_not_to(
-    monkeypatch: pytest.MonkeyPatch, is_recorded: bool, kind: type[Ensemble]
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(translate, "load_model", lambda *_: (network(), Mock()))
-    settings = DecodingSettings(cuda_graphs=is_recorded)
-    ensemble, _ = translate.load_ensemble([Path("model")], "cuda", settings)
-    assert type(ensemble) is kind
+    for is_recorded, kind in ((True, RecordedEnsemble), (False, Ensemble)):
+        settings = DecodingSettings(cuda_graphs=is_recorded)
+        ensemble, _ = translate.load_ensemble([Path("model")], "cuda", settings)
+        assert type(ensemble) is kind
 
 
 def test_a_batch_that_nobody_waits_for_leaves_its_recording_to_the_next(

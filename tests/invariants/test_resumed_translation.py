@@ -21,6 +21,7 @@ from convs2s.decoding.translate import LineTranslator
 from convs2s.files.text import read_json, read_lines, write_lines
 from tests.invariants.memory import peak_memory
 from tests.support import tiny
+from tests.support.networks import options
 from tests.support.processes import wait_for
 from tests.support.refusals import rows
 
@@ -33,8 +34,8 @@ LINES = [
 
 def translator_of(model: Path, precision: str = "fp32") -> LineTranslator:
     short = {"factor": 0.2, "offset": 2}
-    given = {"batch_sentences": 2, "maximum_length": short, "precision": precision}
-    return LineTranslator([model], DecodingSettings.model_validate(given), "cpu")
+    given = options(batch_sentences=2, maximum_length=short, precision=precision)
+    return LineTranslator([model], given, "cpu")
 
 
 def command(model: Path, source: Path, output: Path, *options: str) -> list[str]:
@@ -70,9 +71,8 @@ class Killed(ChunkTranslator):
 
 
 def translate_file(translate: Killed, folder: Path, name: str) -> bytes:
-    identity = {"models": ["a"]}
     output = folder / name
-    translate_long_file(translate, folder / "in", output, identity, workers=1)
+    translate_long_file(translate, folder / "in", output, {"models": ["a"]}, workers=1)
     assert not list(folder.glob(f"{name}.part*"))
     return output.read_bytes()
 

@@ -15,11 +15,10 @@ from convs2s.training import workers as workers_module
 from convs2s.training.loading import permuted_sources, split_batch
 from convs2s.training.run import train
 from convs2s.training.schedule import Moment
-from convs2s.training.update import Updater
 from convs2s.training.workers import Workers
 from tests.invariants.recordings import Again
 from tests.support import tiny
-from tests.support.tiny import make_update
+from tests.support.tiny import make_update, short_of_memory
 from tests.support.together import meet, start
 
 
@@ -69,20 +68,14 @@ def late_epoch(workers: Workers, task: Path, folder: Path) -> tuple[Any, ...]:
     one.reads_at_once = False
     meetings = []
     totals = Workers.totals
-    add = Updater._add_gradient
-    # In the second worker's first micro-batch.
-    fits = iter([workers.rank != 1])
 
     def counted(workers: Workers, values: Sequence[float]) -> list[float]:
         meetings.append(one.state.updates)
         return totals(workers, values)
 
-    def first_fails(updater: Updater, *arguments: Any) -> Any:
-        return add(updater, *arguments) if next(fits, True) else None
-
-    with pytest.MonkeyPatch.context() as patch:
+    # The second worker's first micro-batch does not fit.
+    with pytest.MonkeyPatch.context() as patch, short_of_memory(workers.rank != 1):
         patch.setattr(Workers, "totals", counted)
-        patch.setattr(Updater, "_add_gradient", first_fails)
         one.run()
     loss = one.state.history[0].train_loss
     return meetings, one.updater.limit, one.state.micro_batch_tokens, loss

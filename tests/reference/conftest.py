@@ -21,12 +21,6 @@ def golden(request: pytest.FixtureRequest) -> Path:
     return shared / "golden"
 
 
-@pytest.fixture
-def folder() -> Path:
-    """fairseq's vectors over random weights."""
-    return DATA / "fairseq_random"
-
-
 @pytest.fixture(scope="session")
 def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The model file of fairseq's small trained network, with dropout 0."""

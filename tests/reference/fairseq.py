@@ -1,6 +1,5 @@
 """fairseq's tiny models in our layout, and what it found (tests/reference/data)."""
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,10 +15,15 @@ from convs2s.config.architecture import ConvS2SArchitecture
 from convs2s.config.decoding import DecodingSettings
 from convs2s.data.store import TokenStore, write_store
 from convs2s.data.vocabulary import PADDING
+from convs2s.files.text import read_json
 from convs2s.interop import fairseq as layout
 from convs2s.models.convs2s import ConvS2S
 from convs2s.models.kernels.logits import summed_cross_entropy
+from tests.support.golden import DATA
 from tests.support.networks import options
+
+VECTORS = DATA / "fairseq_random"
+"""fairseq's outputs over random weights."""
 
 ARCHITECTURE = ConvS2SArchitecture.model_validate(
     yaml.safe_load("""
@@ -68,10 +72,10 @@ def to_ours(name: str, array: npt.NDArray[Any]) -> Tensor:
     return layout.to_ours(name, torch.from_numpy(array))
 
 
-def load(folder: Path, dtype: torch.dtype = torch.float32) -> ConvS2S:
+def load(dtype: torch.dtype = torch.float32) -> ConvS2S:
     """Return the tiny model."""
     model = ConvS2S(ARCHITECTURE, TYPES, TYPES).to(dtype)
-    weights = np.load(folder / "checkpoint_tiny_weights.npz")
+    weights = np.load(VECTORS / "checkpoint_tiny_weights.npz")
     names = [name for name, _ in model.named_parameters()]
     model.load_state_dict(
         {name: to_ours(name, weights[layout.their_name(name)]) for name in names}
@@ -79,9 +83,9 @@ def load(folder: Path, dtype: torch.dtype = torch.float32) -> ConvS2S:
     return model
 
 
-def inputs(folder: Path, batch: str) -> tuple[Tensor, Tensor, Tensor]:
+def inputs(batch: str) -> tuple[Tensor, Tensor, Tensor]:
     """Return source, decoder input and target of a batch of the tiny model's."""
-    return sides(part(np.load(folder / "golden_forward.npz"), batch))
+    return sides(part(np.load(VECTORS / "golden_forward.npz"), batch))
 
 
 def sides(arrays: Arrays) -> tuple[Tensor, Tensor, Tensor]:
@@ -136,15 +140,14 @@ class Generation:
     attention: npt.NDArray[Any]
 
 
-def generation(folder: Path, batch: str, search: str) -> Generation:
+def generation(batch: str, search: str) -> Generation:
     """Return what fairseq found, one of ``BATCHES`` by one of ``SEARCHES``."""
     name = f"{batch}.{search}"
-    described = json.loads((folder / "golden.json").read_text())
+    described: Any = read_json(VECTORS / "golden.json")
     arguments = described["generation_cases"][name]["args"]
-    golden = np.load(folder / "golden_generate.npz")
-    sentences = zip(golden[f"{name}.tokens"], golden[f"{name}.lengths"], strict=True)
+    found = part(np.load(VECTORS / "golden_generate.npz"), name)
     tokens = []
-    for rows, lengths in sentences:
+    for rows, lengths in zip(found["tokens"], found["lengths"], strict=True):
         cut = [row[:length] for row, length in zip(rows, lengths, strict=True)]
         tokens.append([our_indices(row).tolist() for row in cut])
     settings = options(
@@ -157,10 +160,8 @@ def generation(folder: Path, batch: str, search: str) -> Generation:
         },
         unknown_penalty=arguments["unkpen"],
     )
-    source, _, _ = inputs(folder, batch)
-    scores = golden[f"{name}.scores"]
-    attention = golden[f"{name}.attention"]
-    return Generation(source, settings, tokens, scores, attention)
+    source, _, _ = inputs(batch)
+    return Generation(source, settings, tokens, found["scores"], found["attention"])
 
 
 def summed_loss(
@@ -206,29 +207,24 @@ def assert_same_output(
     real = previous != PADDING
     expected = by_our_types(arrays["logits"]).to(logits.dtype)
     torch.testing.assert_close(logits[real], expected[real], atol=tolerance, rtol=0)
-    assert_same_attention(
-        attentions, source, previous, arrays["avg_attn"], min(tolerance, 1e-5)
-    )
+    assert_same_attention(attentions, source, previous, arrays, min(tolerance, 1e-5))
 
 
 def assert_same_attention(
     attentions: list[Tensor],
     source: Tensor,
     previous: Tensor,
-    mean: npt.NDArray[Any],
-    tolerance: float,
+    arrays: Arrays,
+    tolerance: float = 1e-5,
 ) -> None:
     """Compare the attention's mean over blocks with fairseq's, whose source is padded left."""
     real = previous != PADDING
     ours = torch.stack(attentions).mean(0)
-    theirs = torch.from_numpy(mean).to(ours.dtype)
+    theirs = torch.from_numpy(arrays["avg_attn"]).to(ours.dtype)
     for row, tokens in enumerate((source != PADDING).sum(1).tolist()):
-        torch.testing.assert_close(
-            ours[row, real[row], :tokens],
-            theirs[row, real[row], theirs.shape[2] - tokens :],
-            atol=tolerance,
-            rtol=0,
-        )
+        mine = ours[row, real[row], :tokens]
+        expected = theirs[row, real[row], theirs.shape[2] - tokens :]
+        torch.testing.assert_close(mine, expected, atol=tolerance, rtol=0)
 
 
 def assert_same_gradient(name: str, gradient: Tensor, arrays: Arrays) -> None:

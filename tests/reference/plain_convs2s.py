@@ -7,7 +7,8 @@ operations. What autograd makes of it are the gradients that training has to fol
 from collections.abc import Mapping
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
+from torch.nn import functional
 
 Weights = Mapping[str, Tensor]
 
@@ -44,9 +45,8 @@ class PlainConvS2S:
                 attentions.append(attention)
                 # The mean of m values has 1/m of their variance: m * sqrt(1/m).
                 context = attention @ values * len(source) ** 0.5
-                x = (
-                    self._linear(f"{name}.attention.out_projection", context) + x
-                ) * HALF
+                attended = self._linear(f"{name}.attention.out_projection", context)
+                x = (attended + x) * HALF
             x = (x + kept) * HALF
         return self._output(self._linear("decoder.out_projection", x)), attentions
 
@@ -68,12 +68,11 @@ class PlainConvS2S:
 
     def _blocks(self, side: str) -> list[str]:
         prefix = f"{side}.blocks."
-        numbers = {
-            int(name[len(prefix) :].partition(".")[0])
+        count = sum(
+            name.startswith(prefix) and name.endswith(".convolution.bias")
             for name in self.weights
-            if name.startswith(prefix)
-        }
-        return [f"{prefix}{number}" for number in sorted(numbers)]
+        )
+        return [f"{prefix}{number}" for number in range(count)]
 
     def _kernel(self, block: str) -> int:
         return self.weights[f"{block}.convolution.weight_v"].shape[1]
@@ -81,13 +80,7 @@ class PlainConvS2S:
     def _convolve(self, block: str, x: Tensor, before: int) -> Tensor:
         """Convolve (n, d), ``before`` places of each window before its own, and gate."""
         weight, kernel = self._normalized(f"{block}.convolution"), self._kernel(block)
-        padded = torch.cat(
-            [
-                x.new_zeros(before, x.shape[1]),
-                x,
-                x.new_zeros(kernel - 1 - before, x.shape[1]),
-            ]
-        )
+        padded = functional.pad(x, (0, 0, before, kernel - 1 - before))
         places = (padded[k : k + len(x)] @ weight[:, k].T for k in range(kernel))
         convolved = sum(places, start=self.weights[f"{block}.convolution.bias"])
         values, gates = convolved.chunk(2, dim=1)
@@ -111,6 +104,14 @@ class PlainConvS2S:
         v, g = self.weights[f"{name}.weight_v"], self.weights[f"{name}.weight_g"]
         norm = v.flatten(1).square().sum(1).sqrt()
         return v * (g / norm).reshape(-1, *[1] * (v.dim() - 1))
+
+
+def weights_of(network: nn.Module) -> dict[str, Tensor]:
+    """Return copies of a network's weights that have gradients of their own."""
+    return {
+        name: parameter.detach().clone().requires_grad_()
+        for name, parameter in network.named_parameters()
+    }
 
 
 def negative_log_likelihood(logits: Tensor, target: Tensor, smoothing: float) -> Tensor:

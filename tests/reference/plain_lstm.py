@@ -10,14 +10,41 @@ import numpy as np
 import numpy.typing as npt
 
 Array = npt.NDArray[np.float64]
+Weights = Mapping[str, Array]
 LayerState = tuple[Array, Array]
 """A layer's output h and its cells c."""
+
+
+def sigmoid(x: Array) -> Array:
+    return np.asarray(1.0 / (1.0 + np.exp(-x)))
+
+
+def gate_sums(
+    weights: Weights, layer: str, suffix: str, x: Array, hidden: Array
+) -> list[Array]:
+    """Return the sums of the inputs and of the state that enter the gates."""
+    sums = []
+    for part, vector in (("ih", x), ("hh", hidden)):
+        weight = weights[f"{layer}.weight_{part}_l0{suffix}"]
+        bias = weights[f"{layer}.bias_{part}_l0{suffix}"]
+        sums.append(weight @ vector + bias)
+    return sums
+
+
+def lstm_cell(
+    weights: Weights, layer: str, suffix: str, x: Array, state: LayerState
+) -> LayerState:
+    hidden, cells = state
+    of_input, of_state = gate_sums(weights, layer, suffix, x, hidden)
+    enter, forget, new, leave = np.split(of_input + of_state, 4)
+    cells = sigmoid(forget) * cells + sigmoid(enter) * np.tanh(new)
+    return sigmoid(leave) * np.tanh(cells), cells
 
 
 class PlainLstm:
     """Some weights, and how they are read."""
 
-    def __init__(self, weights: Mapping[str, Array], reverse_source: bool) -> None:
+    def __init__(self, weights: Weights, reverse_source: bool) -> None:
         self.weights, self.reverse_source = weights, reverse_source
         self.layers = sum(
             name.startswith("encoder.") and name.endswith("weight_hh_l0")
@@ -48,24 +75,9 @@ class PlainLstm:
             x = self.weights[f"{side}.embedding.tokens"][token]
             after = []
             for number, state in enumerate(states):
-                after.append(self._cell(f"{side}.layers.{number}", x, state))
+                layer = f"{side}.layers.{number}"
+                after.append(lstm_cell(self.weights, layer, "", x, state))
                 x = after[-1][0]
             states = after
             outputs.append(x)
         return outputs, states
-
-    def _cell(self, layer: str, x: Array, state: LayerState) -> LayerState:
-        hidden, cells = state
-        parts = {part: self.weights[f"{layer}.{part}_l0"] for part in _PARTS}
-        sums = parts["weight_ih"] @ x + parts["bias_ih"]
-        sums = sums + parts["weight_hh"] @ hidden + parts["bias_hh"]
-        enter, forget, new, leave = np.split(sums, 4)
-        cells = _sigmoid(forget) * cells + _sigmoid(enter) * np.tanh(new)
-        return _sigmoid(leave) * np.tanh(cells), cells
-
-
-_PARTS = ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
-
-
-def _sigmoid(x: Array) -> Array:
-    return 1.0 / (1.0 + np.exp(-x))

@@ -4,22 +4,40 @@ Bahdanau et al. (2015, appendix A) and Luong et al. (2015, section 3.1), with th
 of torch's weights: reset, update, new; and input, forget, cell, output.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 
-Array = npt.NDArray[np.float64]
-State = tuple[Array, Array]
-"""A layer's output and, of an LSTM, its cells."""
+from tests.reference.plain_lstm import (
+    Array,
+    LayerState,
+    Weights,
+    gate_sums,
+    lstm_cell,
+    sigmoid,
+)
+
+
+def gru_cell(
+    weights: Weights, layer: str, suffix: str, x: Array, state: LayerState
+) -> LayerState:
+    """Return a layer's output; it has no cells to change."""
+    hidden, cells = state
+    of_input, of_state = gate_sums(weights, layer, suffix, x, hidden)
+    reset_input, update_input, new_input = np.split(of_input, 3)
+    reset_state, update_state, new_state = np.split(of_state, 3)
+    reset = sigmoid(reset_input + reset_state)
+    update = sigmoid(update_input + update_state)
+    new = np.tanh(new_input + reset * new_state)
+    return (1 - update) * new + update * hidden, cells
 
 
 class PlainRnn:
     """Some weights, and how they are read."""
 
-    def __init__(self, weights: Mapping[str, Array], cell: str, attention: str) -> None:
+    def __init__(self, weights: Weights, cell: str, attention: str) -> None:
         self.weights = weights
-        self.cell = {"gru": self._gru, "lstm": self._lstm}[cell]
+        self.cell = {"gru": gru_cell, "lstm": lstm_cell}[cell]
         self.attention = attention
         self.layers = sum(name.startswith("decoder.first.") for name in weights) // 2
 
@@ -47,7 +65,7 @@ class PlainRnn:
             attention.append(weights)
         return np.stack(logits), np.stack(attention)
 
-    def _encode(self, source: Sequence[int]) -> tuple[Array, list[State]]:
+    def _encode(self, source: Sequence[int]) -> tuple[Array, list[LayerState]]:
         """Return the annotations (m, 2c) and the first state of the decoder's layers."""
         inputs = list(self.weights["encoder.embedding.tokens"][list(source)])
         states = []
@@ -67,15 +85,14 @@ class PlainRnn:
         state = (np.zeros(cells), np.zeros(cells))
         outputs = []
         for x in inputs:
-            state = self.cell(layer, suffix, x, state)
+            state = self.cell(self.weights, layer, suffix, x, state)
             outputs.append(state[0])
         return outputs
 
-    def _advance(self, x: Array, states: list[State]) -> Array:
+    def _advance(self, x: Array, states: list[LayerState]) -> Array:
         for number in range(self.layers):
-            states[number] = self.cell(
-                f"decoder.layers.{number}", "", x, states[number]
-            )
+            layer = f"decoder.layers.{number}"
+            states[number] = self.cell(self.weights, layer, "", x, states[number])
             x = states[number][0]
         return x
 
@@ -92,33 +109,3 @@ class PlainRnn:
     def _map(self, name: str, x: Array) -> Array:
         weight = self.weights[f"decoder.{name}.weight"]
         return np.asarray(x @ weight + self.weights[f"decoder.{name}.bias"])
-
-    def _sums(self, layer: str, suffix: str, x: Array, hidden: Array) -> list[Array]:
-        """Return the sums of the inputs and of the state that enter the gates."""
-        sums = []
-        for part, vector in (("ih", x), ("hh", hidden)):
-            weight = self.weights[f"{layer}.weight_{part}_l0{suffix}"]
-            bias = self.weights[f"{layer}.bias_{part}_l0{suffix}"]
-            sums.append(weight @ vector + bias)
-        return sums
-
-    def _gru(self, layer: str, suffix: str, x: Array, state: State) -> State:
-        hidden, cells = state
-        of_input, of_state = self._sums(layer, suffix, x, hidden)
-        reset_input, update_input, new_input = np.split(of_input, 3)
-        reset_state, update_state, new_state = np.split(of_state, 3)
-        reset = _sigmoid(reset_input + reset_state)
-        update = _sigmoid(update_input + update_state)
-        new = np.tanh(new_input + reset * new_state)
-        return (1 - update) * new + update * hidden, cells
-
-    def _lstm(self, layer: str, suffix: str, x: Array, state: State) -> State:
-        hidden, cells = state
-        of_input, of_state = self._sums(layer, suffix, x, hidden)
-        enter, forget, new, leave = np.split(of_input + of_state, 4)
-        cells = _sigmoid(forget) * cells + _sigmoid(enter) * np.tanh(new)
-        return _sigmoid(leave) * np.tanh(cells), cells
-
-
-def _sigmoid(x: Array) -> Array:
-    return np.asarray(1.0 / (1.0 + np.exp(-x)))

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import yaml
 
 from convs2s.config.model import BatchLimits
 from convs2s.data import batches
@@ -26,6 +27,15 @@ def lengths(pairs: int) -> tuple[Any, Any]:
     return source.astype(np.uint16), target.astype(np.uint16)
 
 
+LIMITS = yaml.safe_load("""
+- {sentences: 64, tokens: null, micro_batch_tokens: 4000}
+- {sentences: 64, tokens: 1500, micro_batch_tokens: null}
+# Some rows alone are over it.
+- {sentences: null, tokens: 100, micro_batch_tokens: null}
+- {sentences: 512, tokens: null, micro_batch_tokens: 4000, split: separate}
+- {sentences: 64, tokens: null, micro_batch_tokens: null, lengths: mixed}
+- {sentences: null, tokens: 4000, micro_batch_tokens: null, lengths: mixed}
+""")
 SOURCE, TARGET = lengths(PAIRS)
 LONGEST = np.maximum(SOURCE, TARGET).tolist()
 
@@ -61,65 +71,43 @@ def plain_plan(limits: BatchLimits) -> list[list[int]]:
 
 
 @pytest.mark.parametrize("chunk", [batches.SORT_CHUNK, 1009])
-@pytest.mark.parametrize(
-    ("sentences", "tokens", "micro_batch_tokens", "others"),
-    [
-        (64, None, 4000, {}),
-        (64, 1500, None, {}),
-        (None, 100, None, {}),  # some rows alone are over it
-        (512, None, 4000, {"split": "separate"}),
-        (64, None, None, {"lengths": "mixed"}),
-        (None, 4000, None, {"lengths": "mixed"}),
-    ],
-)
+@pytest.mark.parametrize("stated", LIMITS)
 def test_a_plan_is_that_of_the_plain_implementation(
-    monkeypatch: pytest.MonkeyPatch,
-    sentences: int | None,
-    tokens: int | None,
-    micro_batch_tokens: int | None,
-    others: dict[str, Any],
-    chunk: int,
+    monkeypatch: pytest.MonkeyPatch, stated: dict[str, Any], chunk: int
 ) -> None:
     monkeypatch.setattr(batches, "SORT_CHUNK", chunk)
-    limits = BatchLimits(
-        sentences=sentences,
-        tokens=tokens,
-        micro_batch_tokens=micro_batch_tokens,
-        **others,
-    )
+    limits = BatchLimits.model_validate(stated)
     plan = plan_batches(SOURCE, TARGET, limits, np.random.default_rng([1, 2]))
     assert [rows.tolist() for rows in plan] == plain_plan(limits)
     nothing = np.zeros(0, np.int32)
     assert plan_batches(nothing, nothing, limits, np.random.default_rng(1)) == []
 
 
-@pytest.mark.parametrize("tokens", [None, 4000])
-def test_planning_takes_a_few_bytes_a_pair(
-    tokens: int | None, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_planning_takes_a_few_bytes_a_pair(monkeypatch: pytest.MonkeyPatch) -> None:
     pairs = 200_000  # beside which the fixed costs are small
     monkeypatch.setattr(batches, "SORT_CHUNK", pairs // 50)
     source, target = lengths(pairs)
-    sentences = None if tokens else 64
-    limits = BatchLimits(sentences=sentences, tokens=tokens, micro_batch_tokens=None)
-    tracemalloc.start()
-    plan = plan_batches(source, target, limits, np.random.default_rng(1))
-    held, peak = tracemalloc.get_traced_memory()
-    tracemalloc.stop()
-    assert len(plan) > 0
-    assert held < 7 * pairs  # the order, 4 bytes, and the batches
-    assert peak < 11 * pairs  # the order, the longer sides twice, and the batches
+    for sentences, tokens in ((64, None), (None, 4000)):
+        limits = BatchLimits(
+            sentences=sentences, tokens=tokens, micro_batch_tokens=None
+        )
+        tracemalloc.start()
+        plan = plan_batches(source, target, limits, np.random.default_rng(1))
+        held, peak = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        assert len(plan) > 0
+        assert held < 7 * pairs  # the order, 4 bytes, and the batches
+        assert peak < 11 * pairs  # the order, the longer sides twice, and the batches
 
 
 @pytest.mark.slow
 def test_36_million_pairs_start_in_flat_memory(root: Path, tmp_path: Path) -> None:
-    command = [
-        sys.executable,
-        str(root / "benchmarks/store.py"),
-        "--folder",
-        str(tmp_path),
-    ]
-    finished = subprocess.run(command, capture_output=True, text=True, check=True)
+    finished = subprocess.run(
+        [sys.executable, root / "benchmarks/store.py", "--folder", tmp_path],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     figures = json.loads(finished.stdout.splitlines()[-1])
     assert figures["pairs"] == 36_000_000
     assert figures["peak_mebibytes"] < 700e6 / 2**20

@@ -6,9 +6,9 @@ from typing import Any, cast
 
 import pytest
 import torch
+import yaml
 from torch import Tensor
 
-from convs2s.config.decoding import DecodingSettings
 from convs2s.data.batches import Indices
 from convs2s.data.vocabulary import END, PADDING, UNKNOWN
 from convs2s.decoding.search import Hypothesis, beam_search
@@ -20,21 +20,21 @@ from tests.support.networks import batch, network, options
 
 LENGTHS = (6, 2, 4)
 
-SWITCHES: tuple[dict[str, Any], ...] = (
-    {"beam": 1},
-    {"beam": 2},
-    {},
-    {"beam": 10, "maximum_length": {"factor": 0, "offset": 3}},
-    {"length_penalty": 0.0},
-    {"length_penalty": 0.6},
-    {"length_penalty": 1.7},
-    {"minimum_length": 4},
-    {"minimum_length": 6, "maximum_length": {"factor": 0.5, "offset": 2}},
-    {"maximum_length": {"factor": 0.4, "offset": 1}},
-    {"maximum_length": {"factor": 2.5, "offset": 1}},
-    {"unknown_penalty": 3.0},
-    {"unknown_penalty": 0.3},
-)
+SWITCHES = yaml.safe_load("""
+- {beam: 1}
+- {beam: 2}
+- {}
+- {beam: 10, maximum_length: {factor: 0, offset: 3}}
+- {length_penalty: 0.0}
+- {length_penalty: 0.6}
+- {length_penalty: 1.7}
+- {minimum_length: 4}
+- {minimum_length: 6, maximum_length: {factor: 0.5, offset: 2}}
+- {maximum_length: {factor: 0.4, offset: 1}}
+- {maximum_length: {factor: 2.5, offset: 1}}
+- {unknown_penalty: 3.0}
+- {unknown_penalty: 0.3}
+""")
 
 FOND: tuple[dict[int, float], ...] = ({}, {UNKNOWN: 2.0}, {END: 4.0}, {PADDING: 3.0})
 """Types that a network likes, padding among them, which nobody may write."""
@@ -51,40 +51,31 @@ def test_the_search_finds_what_a_plain_one_finds(
         model.decoder.out_projection.weight_g.mul_(0.05)
         for token, bias in fond.items():
             model.output.bias[token] += bias
-    limit = {"maximum_length": {"factor": 1.0, "offset": 3}}
-    settings = DecodingSettings.model_validate(limit | switch)
+    settings = options(**{"maximum_length": {"factor": 1.0, "offset": 3}, **switch})
     for source in (batch(*LENGTHS), batch(*reversed(LENGTHS))):
-        expected = [
-            plain_search(model, row[row != PADDING], settings) for row in source
-        ]
         found = beam_search(Ensemble([model]), source, settings)
-        assert [[one.tokens for one in each] for each in found] == [
-            [tokens for tokens, _ in each] for each in expected
-        ]
-        # The plain one adds up in fp32.
-        assert [one.score for each in found for one in each] == pytest.approx(
-            [score for each in expected for _, score in each], abs=1e-5
-        )
+        for row, hypotheses in zip(source, found, strict=True):
+            expected = plain_search(model, row[row != PADDING], settings)
+            tokens = [tokens for tokens, _ in expected]
+            assert [one.tokens for one in hypotheses] == tokens
+            # The plain one adds up in fp32.
+            scores = pytest.approx([score for _, score in expected], abs=1e-5)
+            assert [one.score for one in hypotheses] == scores
 
 
-@pytest.mark.parametrize(
-    ("maximum", "lengths"),
-    [
-        ({"factor": 0.1, "offset": 5}, (5, 5)),
-        ({"factor": 2, "offset": 1}, (9, 5)),
-        # The network has 30 positions, one of which is for </s>.
-        ({"factor": 9, "offset": 20}, (29, 29)),
-    ],
-)
-def test_the_maximum_length_of_a_source_is_above_the_minimum(
-    maximum: dict[str, float], lengths: tuple[int, int]
-) -> None:
+def test_the_maximum_length_of_a_source_is_above_the_minimum() -> None:
     model = network(1).eval()
     assert model.positions["target"] == 30
-    settings = options(beam=2, minimum_length=30, maximum_length=maximum)
-    found = beam_search(Ensemble([model]), batch(4, 2), settings)
-    for hypotheses, length in zip(found, lengths, strict=True):
-        assert {len(one.tokens) for one in hypotheses} == {length}
+    for maximum, lengths in (
+        ({"factor": 0.1, "offset": 5}, [5, 5]),
+        ({"factor": 2, "offset": 1}, [9, 5]),
+        # The network has 30 positions, one of which is for </s>.
+        ({"factor": 9, "offset": 20}, [29, 29]),
+    ):
+        settings = options(beam=2, minimum_length=30, maximum_length=maximum)
+        found = beam_search(Ensemble([model]), batch(4, 2), settings)
+        for hypotheses, length in zip(found, lengths, strict=True):
+            assert {len(one.tokens) for one in hypotheses} == {length}
 
 
 # ---- probabilities set by hand ----
@@ -139,9 +130,9 @@ def searched(
     return beam_search(ensemble, batch(*lengths), options(**settings))
 
 
-@pytest.mark.parametrize(
-    ("following", "finished", "expected"),
-    [
+def test_what_becomes_of_the_place_of_a_finished_hypothesis() -> None:
+    limit = {"factor": 0, "offset": 3}
+    for following, finished, expected in (
         # Step 1 keeps a and b. Step 2 ranks a</s> .25, bb .18, ac .15: with a</s> finished, one
         # place is left, for bb, and ac is gone. Step 3 goes on to bbb .108, which ends: .0108.
         (NEXT, "leave", [([A], 0.25), ([B, B, B], 0.0108)]),
@@ -149,21 +140,15 @@ def searched(
         (NEXT, "replace", [([A], 0.25), ([A, C], 0.135)]),
         # Of equal hypotheses, the first that finished is the best.
         (EQUAL, "replace", [([A], 0.25), ([B, C], 0.25)]),
-    ],
-)
-def test_what_becomes_of_the_place_of_a_finished_hypothesis(
-    following: dict[int, dict[int, float]],
-    finished: str,
-    expected: list[tuple[list[int], float]],
-) -> None:
-    limit = {"factor": 0, "offset": 3}
-    how = {"finished": finished, "length_penalty": 0.0, "maximum_length": limit}
-    (found,) = searched(Bigrams(following), 4, beam=2, **how)
-    assert [(one.tokens, round(math.exp(one.score), 6)) for one in found] == expected
+    ):
+        how = {"finished": finished, "length_penalty": 0.0, "maximum_length": limit}
+        (found,) = searched(Bigrams(following), 4, beam=2, **how)
+        scored = [(one.tokens, round(math.exp(one.score), 6)) for one in found]
+        assert scored == expected
 
 
-@pytest.mark.parametrize(("beam", "steps"), [(1, 2), (2, 3)])
-def test_a_search_ends_with_its_last_output(beam: int, steps: int) -> None:
-    bigrams = Bigrams(NEXT)
-    searched(bigrams, 4, 2, beam=beam, maximum_length={"factor": 0, "offset": 40})
-    assert bigrams.steps == steps
+def test_a_search_ends_with_its_last_output() -> None:
+    for beam, steps in ((1, 2), (2, 3)):
+        bigrams = Bigrams(NEXT)
+        searched(bigrams, 4, 2, beam=beam, maximum_length={"factor": 0, "offset": 40})
+        assert bigrams.steps == steps

@@ -4,14 +4,9 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
-
 from convs2s.config.bleu import BleuForm
 from convs2s.files.text import read_lines
-from convs2s.scoring.bleu import (
-    corpus_bleu,
-    length_ratio,
-)
+from convs2s.scoring.bleu import corpus_bleu, length_ratio
 from tests.support.golden import golden_lines
 
 MTEVAL = {
@@ -71,29 +66,23 @@ UKRAINIAN = [
     "Вона біжить о шостій; так, до річки.",
     "Вона біжить о сьомій; так, до річки.",
 ]
+FORMS: list[tuple[list[str], BleuForm, str]] = [
+    (CHINESE, "13a", "0.00"),
+    (CHINESE, "zh", "52.66"),
+    (CHINESE, "char", "52.66"),
+    (JAPANESE, "zh", "43.67"),
+    (JAPANESE, "char", "49.36"),
+    (THAI, "char", "64.04"),
+    (UKRAINIAN, "13a", "65.80"),
+    (UKRAINIAN, "intl", "65.80"),
+    (UKRAINIAN, "none", "41.11"),
+]
+"""Text, the option, and what ``sacrebleu --tokenize OPTION`` (2.6.0) prints."""
 
 
-@pytest.mark.parametrize(
-    ("texts", "form", "printed"),
-    [
-        (CHINESE, "13a", "0.00"),
-        (CHINESE, "zh", "52.66"),
-        (CHINESE, "char", "52.66"),
-        (JAPANESE, "zh", "43.67"),
-        (JAPANESE, "char", "49.36"),
-        (THAI, "char", "64.04"),
-        (UKRAINIAN, "13a", "65.80"),
-        (UKRAINIAN, "intl", "65.80"),
-        (UKRAINIAN, "none", "41.11"),
-    ],
-)
-def test_other_scripts_are_scored_as_by_sacrebleu(
-    texts: list[str], form: BleuForm, printed: str
-) -> None:
-    """``sacrebleu --tokenize FORM`` (2.6.0) prints these scores and signatures."""
-    hypothesis, reference = texts
-    score = corpus_bleu([hypothesis], [reference], form=form)
-    assert str(score) == printed
-    assert score.signature.startswith(
-        f"nrefs:1|case:mixed|eff:no|tok:{form}|smooth:exp|"
-    )
+def test_other_scripts_are_scored_as_by_sacrebleu() -> None:
+    for (hypothesis, reference), form, printed in FORMS:
+        score = corpus_bleu([hypothesis], [reference], form=form)
+        assert str(score) == printed
+        signature = f"nrefs:1|case:mixed|eff:no|tok:{form}|smooth:exp|"
+        assert score.signature.startswith(signature)

@@ -19,6 +19,9 @@ COMPARED = (
     "unknown_word_replacement_helps"
 )
 
+SCALES = {"paper": 3, "multi30k": 4, "multi30k_trained": 4, "demo": 4, "mirror": 1}
+"""Scales, and how many models rows of this project add to them."""
+
 
 def printed(settings: Settings, cell: CellName) -> float | None:
     table = settings.paper[cell.table]
@@ -45,16 +48,7 @@ def test_no_claim_has_its_sides_the_wrong_way_round(settings: Settings) -> None:
     assert known > 40
 
 
-@pytest.mark.parametrize(
-    ("scale", "models"),
-    [
-        ("paper", 3),
-        ("multi30k", 4),
-        ("multi30k_trained", 4),
-        ("demo", 4),
-        ("mirror", 1),
-    ],
-)
+@pytest.mark.parametrize(("scale", "models"), SCALES.items())
 def test_rows_of_this_project_need_no_training_of_their_own(
     root: Path, scale: str, models: int
 ) -> None:

@@ -1,7 +1,7 @@
 """Checkpoints of fairseq's of every layout, imported: what they compute is fairseq's."""
 
-import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -9,6 +9,7 @@ import torch
 
 from convs2s.config.architecture import ConvS2SArchitecture
 from convs2s.data.vocabulary import PADDING
+from convs2s.files.text import read_json
 from convs2s.interop.checkpoint import Checkpoint, read_checkpoint
 from convs2s.interop.fairseq import (
     FairseqFiles,
@@ -37,28 +38,30 @@ COMPARED = (
     ],
 )
 def test_layouts_import_to_their_logits(
-    folder: Path, tmp_path: Path, checkpoint: str, file: str, key: str
+    tmp_path: Path, checkpoint: str, file: str, key: str
 ) -> None:
-    files = FairseqFiles(
-        folder / f"{checkpoint}.pt",
-        folder / "dict.src.txt",
-        folder / "dict.tgt.txt",
-        None,
+    source_types, target_types = (
+        fairseq.VECTORS / f"dict.{side}.txt" for side in ("src", "tgt")
     )
+    weights = fairseq.VECTORS / f"{checkpoint}.pt"
+    files = FairseqFiles(weights, source_types, target_types, None)
     output = tmp_path / "model.safetensors"
     import_fairseq(files, output, task="tiny", languages=None, preparation="moses_test")
     model, description = load_model(output)
     assert description.languages == {"source": "src", "target": "tgt"}
-    assert isinstance(description.architecture, ConvS2SArchitecture)
-    assert description.architecture.positions.maximum == 20
-    assert description.architecture.gradient_scaling == "fairseq"
+    architecture = description.architecture
+    assert isinstance(architecture, ConvS2SArchitecture)
+    assert architecture.positions.maximum == 20
+    assert architecture.gradient_scaling == "fairseq"
     first = ("<pad>", "</s>", "<unk>", "<s>", "s09")
     assert description.vocabularies()[0].tokens[:5] == first
-    source, previous, _ = fairseq.inputs(folder, "ragged")
+    source, previous, _ = fairseq.inputs("ragged")
     real = previous != PADDING
     with torch.inference_mode():
         logits, _ = model.eval()(source, previous)
-    expected = fairseq.by_our_types(np.load(folder / f"{file}.npz")[f"{key}.logits"])
+    expected = fairseq.by_our_types(
+        np.load(fairseq.VECTORS / f"{file}.npz")[f"{key}.logits"]
+    )
     torch.testing.assert_close(logits[real], expected[real], atol=1e-4, rtol=0)
 
 
@@ -73,14 +76,14 @@ def test_layouts_import_to_their_logits(
         "embed_ne_hidden",
     ],
 )
-def test_other_options_are_fairseqs(folder: Path, name: str) -> None:
+def test_other_options_are_fairseqs(name: str) -> None:
     """Attention, kernels, widths and sharing: forward, loss and gradients.
 
     In float64, as one variant's logits are as large as 24: what differs is fairseq's rounding.
     """
-    described = json.loads((folder / "golden_variants.json").read_text("utf-8"))
-    golden = fairseq.part(np.load(folder / "golden_variants.npz"), name)
-    base = read_checkpoint(folder / "checkpoint_tiny.pt").arguments
+    described: Any = read_json(fairseq.VECTORS / "golden_variants.json")
+    golden = fairseq.part(np.load(fairseq.VECTORS / "golden_variants.npz"), name)
+    base = read_checkpoint(fairseq.VECTORS / "checkpoint_tiny.pt").arguments
     weights = {
         key: torch.from_numpy(array)
         for key, array in fairseq.part(golden, "model").items()
@@ -91,7 +94,7 @@ def test_other_options_are_fairseqs(folder: Path, name: str) -> None:
     assert isinstance(model, ConvS2S)
     model.load_state_dict(convert(weights, model, name))
     model.double().eval()
-    source, previous, target = fairseq.inputs(folder, "ragged")
+    source, previous, target = fairseq.inputs("ragged")
     logits, attentions = model(source, previous)
     # fairseq's mean over the attending blocks divides by the number of all blocks.
     share = len(attentions) / len(model.decoder.blocks)

@@ -4,26 +4,40 @@ from typing import Any
 
 import pytest
 import torch
+import yaml
 
 from convs2s.training.schedule import Schedule, TrainerState, set_learning_rate
 from tests.support import tiny
 
+RATES = yaml.safe_load("""
+# Sutskever et al. 2014: halved every half epoch after the fifth.
+- [{schedule: {kind: step, hold: 5, every: 0.5, divide_by: 2}, maximum_epochs: 7.5},
+    [0.0, 4.99, 5.01, 5.49, 5.51, 6.01, 7.49], [1, 1, 0.5, 0.5, 0.25, 0.125, 0.03125]]
+# (5.3 - 5) / 0.1 is less than 3.
+- [{schedule: {kind: step, hold: 5, every: 0.1, divide_by: 2}, maximum_epochs: 9}, [5.3], [0.0625]]
+- [{schedule: {kind: cosine, warmup: 1.0}, maximum_epochs: 5},
+    [0.5, 1, 2, 3, 5], [0.5, 1, 0.853553391, 0.5, 0]]
+- [{schedule: {kind: cosine, warmup: 0}, maximum_epochs: 5}, [0], [1]]
+""")
+"""Recipes with a rate of 1, moments of their trainings, and the rates then."""
+
+PLATEAUS = yaml.safe_load("""
+- [&plateau {maximum_epochs: null}, [5, 4, 4.1, 3, 2, 1],
+    [0.25, 0.25, 25.0e-3, 25.0e-4, 25.0e-5, 25.0e-6], 6, true]
+- [*plateau, [3, 4, 3.5, 3.2], [0.25, 0.025, 0.0025, 0.00025], 1, false]
+- [*plateau, [3, 2, 2], [0.25, 0.25, 0.025], 2, false]
+- [&low {maximum_epochs: null, optimizer: adam, learning_rate: 0.00005}, [5, 4, 3],
+    [5.0e-5, 5.0e-5, 5.0e-5], 3, false]
+- [*low, [5, 4, 4.5], [5.0e-5, 5.0e-5, 5.0e-6], 2, true]
+- [{maximum_epochs: 2}, [3, 2], [0.25, 0.25], 2, true]
+- [{maximum_epochs: 3}, [3, 2], [0.25, 0.25], 2, false]
+""")
+"""Recipes, losses of epochs and the rates after them, the best epoch, and whether it is the end."""
+
 PLATEAU: dict[str, Any] = {"maximum_epochs": None}
-LOW = {**PLATEAU, "optimizer": "adam", "learning_rate": 5e-5}
 
 
-@pytest.mark.parametrize(
-    ("changes", "losses", "rates", "best", "end"),
-    [
-        (PLATEAU, [5, 4, 4.1, 3, 2, 1], [0.25, 0.25, 25e-3, 25e-4, 25e-5, 25e-6], 6, 1),
-        (PLATEAU, [3, 4, 3.5, 3.2], [0.25, 0.025, 0.0025, 0.00025], 1, 0),
-        (PLATEAU, [3, 2, 2], [0.25, 0.25, 0.025], 2, 0),
-        (LOW, [5, 4, 3], [5e-5, 5e-5, 5e-5], 3, 0),
-        (LOW, [5, 4, 4.5], [5e-5, 5e-5, 5e-6], 2, 1),
-        ({"maximum_epochs": 2}, [3, 2], [0.25, 0.25], 2, 1),
-        ({"maximum_epochs": 3}, [3, 2], [0.25, 0.25], 2, 0),
-    ],
-)
+@pytest.mark.parametrize(("changes", "losses", "rates", "best", "end"), PLATEAUS)
 def test_a_plateau_divides_after_each_epoch_from_the_first_that_is_no_better(
     changes: dict[str, Any],
     losses: list[float],
@@ -72,42 +86,16 @@ def test_by_bleu_an_epoch_needs_a_higher_score_or_else_a_lower_loss(
         state.finish_epoch(loss, None, recipe, bleu)
     assert state.schedule.best_epoch == best
     assert state.schedule.best_loss == epochs[best - 1][0]
-    rate = pytest.approx(0.25 / 10**divisions)
-    assert state.schedule.learning_rate == rate
+    assert state.schedule.learning_rate == pytest.approx(0.25 / 10**divisions)
     # A curve marks the same epoch.
-    rows = min(state.history, key=lambda row: row.criterion)
-    assert rows.epoch == best
+    assert min(state.history, key=lambda row: row.criterion).epoch == best
 
 
-@pytest.mark.parametrize(
-    ("schedule", "maximum", "moments", "rates"),
-    [
-        # Sutskever et al. 2014: halved every half epoch after the fifth.
-        (
-            {"kind": "step", "hold": 5, "every": 0.5, "divide_by": 2},
-            7.5,
-            [0.0, 4.99, 5.01, 5.49, 5.51, 6.01, 7.49],
-            [1, 1, 0.5, 0.5, 0.25, 0.125, 0.03125],
-        ),
-        # (5.3 - 5) / 0.1 is less than 3.
-        ({"kind": "step", "hold": 5, "every": 0.1, "divide_by": 2}, 9, [5.3], [0.0625]),
-        (
-            {"kind": "cosine", "warmup": 1.0},
-            5,
-            [0.5, 1, 2, 3, 5],
-            [0.5, 1, 0.853553391, 0.5, 0],
-        ),
-        ({"kind": "cosine", "warmup": 0}, 5, [0], [1]),
-    ],
-)
-def test_rates_within_a_training(
-    schedule: dict[str, Any], maximum: float, moments: list[float], rates: list[float]
-) -> None:
-    recipe = tiny.settings(
-        learning_rate=1.0, schedule=schedule, maximum_epochs=maximum
-    ).training
-    seen = [Schedule(1.0).learning_rate_at(moment, recipe) for moment in moments]
-    assert seen == pytest.approx(rates)
+def test_rates_within_a_training() -> None:
+    for changes, moments, rates in RATES:
+        recipe = tiny.settings(learning_rate=1.0, **changes).training
+        seen = [Schedule(1.0).learning_rate_at(moment, recipe) for moment in moments]
+        assert seen == pytest.approx(rates)
 
 
 def test_steps_end_at_their_minimum() -> None:
@@ -118,35 +106,28 @@ def test_steps_end_at_their_minimum() -> None:
     assert [end.stop_reason is None for end in ends] == [True, True, False]
 
 
-@pytest.mark.parametrize(
-    ("changes", "annealing", "epoch", "last"),
-    [
-        ({"schedule": {"kind": "cosine"}, "maximum_epochs": 5}, False, 1, 5),
+def test_the_last_epoch_is_known_where_validation_does_not_decide_it() -> None:
+    cosine = {"schedule": {"kind": "cosine"}, "maximum_epochs": 5}
+    part = {"maximum_epochs": 2.5}
+    for changes, annealing, epoch, last in (
+        (cosine, False, 1, 5),
         (PLATEAU, False, 1, None),
-        ({"maximum_epochs": 2.5}, False, 1, 2.5),
+        (part, False, 1, 2.5),
         # 0.25, divided by 10 after each epoch, is below 0.0001 after four.
         (PLATEAU, True, 3, 6),
-        ({"maximum_epochs": 2.5}, True, 2, 2.5),
-    ],
-)
-def test_the_last_epoch_is_known_where_validation_does_not_decide_it(
-    changes: dict[str, Any], annealing: bool, epoch: int, last: float | None
-) -> None:
-    recipe = tiny.settings(**changes).training
-    assert Schedule(0.25, annealing).last_epoch(epoch, recipe) == last
+        (part, True, 2, 2.5),
+    ):
+        recipe = tiny.settings(**changes).training
+        assert Schedule(0.25, annealing).last_epoch(epoch, recipe) == last
 
 
-@pytest.mark.parametrize(
-    ("rate", "factor"), [(0.125, 2.0), (0.5, 0.5), (0.25, 1.0), (0.0, 1.0)]
-)
-def test_velocity_is_kept_whichever_way_the_rate_goes(
-    rate: float, factor: float
-) -> None:
+def test_velocity_is_kept_whichever_way_the_rate_goes() -> None:
     """The end of a cosine, where the rate is 0, leaves it as it is."""
-    weight = torch.nn.Parameter(torch.ones(3))
-    optimizer = torch.optim.SGD([weight], 0.25, 0.9, nesterov=True)
-    weight.sum().backward()
-    optimizer.step()
-    set_learning_rate(optimizer, rate, "keep")
-    after = optimizer.state[weight]["momentum_buffer"]
-    torch.testing.assert_close(after, torch.full((3,), factor))
+    for rate, factor in {0.125: 2.0, 0.5: 0.5, 0.25: 1.0, 0.0: 1.0}.items():
+        weight = torch.nn.Parameter(torch.ones(3))
+        optimizer = torch.optim.SGD([weight], 0.25, 0.9, nesterov=True)
+        weight.sum().backward()
+        optimizer.step()
+        set_learning_rate(optimizer, rate, "keep")
+        after = optimizer.state[weight]["momentum_buffer"]
+        torch.testing.assert_close(after, torch.full((3,), factor))

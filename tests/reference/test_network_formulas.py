@@ -14,8 +14,8 @@ from convs2s.data.vocabulary import PADDING
 from convs2s.models.convs2s import ConvS2S
 from convs2s.models.ensemble import Ensemble, for_inference
 from convs2s.models.network import Network
-from tests.reference.plain_convs2s import ENCODER_STACK, PlainConvS2S
-from tests.reference.plain_lstm import PlainLstm
+from tests.reference.plain_convs2s import ENCODER_STACK, PlainConvS2S, weights_of
+from tests.reference.plain_lstm import Array, PlainLstm
 from tests.reference.plain_rnn import PlainRnn
 from tests.support.networks import (
     batch,
@@ -48,7 +48,8 @@ def selecting() -> ConvS2S:
     )
 
 
-def near(found: Tensor, expected: Tensor) -> None:
+def near(found: Tensor, expected: Tensor | Array) -> None:
+    expected = torch.as_tensor(expected)
     torch.testing.assert_close(found, expected, atol=1e-9, rtol=1e-9)
 
 
@@ -78,10 +79,7 @@ def assert_steps_equal_full(model: Network) -> None:
 )
 def test_convs2s_computes_its_formulas(make: Callable[[], ConvS2S]) -> None:
     model = make().eval()
-    weights = {
-        name: parameter.detach().clone().requires_grad_()
-        for name, parameter in model.named_parameters()
-    }
+    weights = weights_of(model)
     plain = PlainConvS2S(weights)
     logits, attentions = model(SOURCE, READ)
     upstream = torch.randn_like(logits)
@@ -111,10 +109,9 @@ def test_the_lstm_computes_its_formulas(reverse_source: bool) -> None:
     states = model.encode(SOURCE)
     for row, sentence in enumerate(SOURCE):
         words = unpadded(sentence).tolist()
-        near(logits[row], torch.from_numpy(plain.logits(words, READ[row].tolist())))
+        near(logits[row], plain.logits(words, READ[row].tolist()))
         for mine, expected in zip(states, plain.states(words), strict=True):
-            output_and_cells = torch.stack(mine)[:, 0, row]
-            near(output_and_cells, torch.from_numpy(np.stack(expected)))
+            near(torch.stack(mine)[:, 0, row], np.stack(expected))
     assert_steps_equal_full(model)
 
 
@@ -130,8 +127,8 @@ def test_a_recurrent_network_with_attention_computes_its_formulas(
     for row, sentence in enumerate(SOURCE):
         words = unpadded(sentence).tolist()
         expected, weighted = plain.run(words, READ[row].tolist())
-        near(logits[row], torch.from_numpy(expected))
-        near(attended[row, :, : len(words)], torch.from_numpy(weighted))
+        near(logits[row], expected)
+        near(attended[row, :, : len(words)], weighted)
         assert not attended[row, :, len(words) :].any()
     assert_steps_equal_full(model)
 

@@ -1,8 +1,8 @@
 """Phrases by the states of an encoder: the states, their projection, and the figure, by numpy."""
 
-import json
 from dataclasses import fields
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -11,6 +11,7 @@ import pytest
 from convs2s.config.paper import Phrases
 from convs2s.data.vocabulary import END
 from convs2s.decoding.inspection import final_states
+from convs2s.files.text import read_json
 from convs2s.model_file import load_model
 from convs2s.paper.phrase_map import PhraseState, plot_phrase_states, read_phrase_map
 from convs2s.paper.phrase_states import (
@@ -29,6 +30,7 @@ PHRASES = Phrases(
     meanings=(tuple(TEXTS[:3]), tuple(TEXTS[3:])),
 )
 HEADER = {"task": "tiny", "model": "lstm", "run": "seed1", "scale": "demo"}
+MEANINGS = [0, 0, 0, 1, 1, 1]
 PAIRS_OF_EIGHT = [0] * 8 + [1] * 8
 
 
@@ -43,9 +45,7 @@ def test_the_states_are_those_of_an_lstm_written_out(recurrent: Path) -> None:
     for tokens, state in zip(found.tokens, found.states, strict=True):
         encoded = vocabulary.encode(tokens)
         assert encoded[-1] == END
-        expected = np.concatenate(
-            [part for layer in plain.states(encoded) for part in layer]
-        )
+        expected = np.ravel(plain.states(encoded))  # of each layer, output and cells
         assert state == pytest.approx(expected, abs=1e-6)
 
 
@@ -67,28 +67,22 @@ def test_the_projection_is_that_of_the_covariance() -> None:
     assert explained == (0, 0)
 
 
-@pytest.mark.parametrize(
-    ("states", "meanings", "share"),
-    [
+def test_the_share_between_meanings() -> None:
+    for states, meanings, share in (
         ([[0, 1], [0, 1], [2, 5], [2, 5]], [0, 0, 1, 1], 1),
         ([[0, 1], [0, 1], [2, 5], [2, 5]], [0, 1, 0, 1], 0),
         # 20 around the mean 3, 16 of it between 1 and 5.
         ([[0], [2], [4], [6]], [0, 0, 1, 1], 16 / 20),
         ([[1], [1], [1], [1]], [0, 0, 1, 1], 0),
-    ],
-)
-def test_the_share_between_meanings(
-    states: list[list[float]], meanings: list[int], share: float
-) -> None:
-    assert share_between(np.array(states, dtype=float), meanings) == pytest.approx(
-        share
-    )
+    ):
+        found = share_between(np.array(states, float), meanings)
+        assert found == pytest.approx(share)
 
 
 def test_p_of_the_share_is_of_all_swaps() -> None:
     """Of eight ways to swap three pairs two are as good as the best, or as bad."""
     line = np.array([[0.0], [1], [2], [10], [11], [12.5]])
-    assert chance_of_share(line, [0, 0, 0, 1, 1, 1])[1] == pytest.approx(2 * 2 / 8)
+    assert chance_of_share(line, MEANINGS)[1] == pytest.approx(2 * 2 / 8)
     random = np.random.default_rng(0)
     states = random.normal(size=(16, 40))
     assert chance_of_share(states, PAIRS_OF_EIGHT)[1] > 0.05
@@ -115,15 +109,13 @@ def test_the_figure_has_a_panel_for_each_map(
         output=written,
         manifest={},
     )
-    assert (
-        "'w1 unheard' has words that lstm of tiny does not know"
-        in capsys.readouterr().err
-    )
+    unknown = "'w1 unheard' has words that lstm of tiny does not know"
+    assert unknown in capsys.readouterr().err
     states = final_states(recurrent, TEXTS).states
     found = read_phrase_map(written).states
     assert [(one.x, one.y) for one in found] == pytest.approx(pca(states)[0])
-    share = json.loads(written.read_text("utf-8"))["apart"]
-    assert share == pytest.approx(share_between(states, [0, 0, 0, 1, 1, 1]))
+    said: Any = read_json(written)
+    assert said["apart"] == pytest.approx(share_between(states, MEANINGS))
     outputs = [tmp_path / "figure.svg", tmp_path / "figure.pdf"]
     table = tmp_path / "points.csv"
     plot_phrase_states(projections=[written] * 2, outputs=outputs, points=table)
@@ -137,4 +129,4 @@ def test_the_figure_has_a_panel_for_each_map(
     described += [column.name for column in fields(PhraseState)]
     assert list(points.columns) == described
     assert tuple(points["phrase"]) == TEXTS * 2
-    assert list(points["meaning"]) == [0, 0, 0, 1, 1, 1] * 2
+    assert list(points["meaning"]) == MEANINGS * 2

@@ -48,12 +48,8 @@ def test_bleu_and_lengths_of_sums_are_those_of_the_metric() -> None:
     assert (nothing.bleu[0], nothing.length_ratio[0]) == (0.0, 0.0)
 
 
-@pytest.mark.parametrize("most", [10**8, 0])
-def test_drawn_sets_are_of_whole_sentences(
-    most: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_drawn_sets_are_of_whole_sentences(monkeypatch: pytest.MonkeyPatch) -> None:
     """The same whether the counts of a set are kept, or drawn again in parts."""
-    monkeypatch.setattr(significance, "_MAX_CACHED_COUNTS", most)
     monkeypatch.setattr(significance, "_MAX_INDICES_AT_ONCE", LINES * 7)
     statistics = statistics_of(*system(0.2, seed=3))
     generator = np.random.default_rng(significance.RESAMPLING_SEED)
@@ -61,19 +57,20 @@ def test_drawn_sets_are_of_whole_sentences(
         measured(statistics[generator.integers(LINES, size=LINES)]).bleu[0]
         for _ in range(20)
     ]
-    assert drawn_measures(statistics, 20).bleu.tolist() == pytest.approx(expected)
+    for most in (10**8, 0):
+        monkeypatch.setattr(significance, "_MAX_CACHED_COUNTS", most)
+        found = drawn_measures(statistics, 20).bleu.tolist()
+        assert found == pytest.approx(expected)
 
 
 def test_the_interval_over_sentences_is_that_of_two_files() -> None:
     better, references = system(0.1, seed=1)
     other, _ = system(0.25, seed=2)
-    drawn = [
-        drawn_measures(statistics_of(one, references)).bleu[None]
-        for one in (better, other)
-    ]
     result = compare(other, better, references)
-    for sets, score in zip(drawn, (result.system, result.baseline), strict=True):
-        low, high = over_sentences([sets])
+    drawn = []
+    for lines, score in ((better, result.system), (other, result.baseline)):
+        drawn.append(drawn_measures(statistics_of(lines, references)).bleu[None])
+        low, high = over_sentences(drawn[-1:])
         assert (high - low) / 2 == pytest.approx(score.interval, rel=0.1)
     low, high = over_sentences([drawn[0], -drawn[1]], constant=1.0)
     assert low < result.difference + 1 < high
@@ -106,8 +103,7 @@ def test_equivalence_is_two_tests_of_one_side() -> None:
     effect = effect_of([SampledRuns(scores)])
     below = stats.ttest_1samp(scores, -1.0, alternative="greater").pvalue
     above = stats.ttest_1samp(scores, 1.0, alternative="less").pvalue
-    expected = max(below, above)
-    assert effect.p_value(-1.0, 1.0)[0] == pytest.approx(expected)
+    assert effect.p_value(-1.0, 1.0)[0] == pytest.approx(max(below, above))
     outside = stats.ttest_1samp(scores, 0.5).pvalue
     assert effect.p_value(0.5, 1.0)[0] == pytest.approx(outside)
 
@@ -119,47 +115,45 @@ def test_scores_that_never_vary() -> None:
     assert found == [1.0, 0.0, 0.0]
 
 
-@pytest.mark.parametrize("scores", [[20.0, 20.2], [20.0, 20.1, 20.2]])
-def test_sentences_add_what_the_runs_do_not_have_of_them(scores: list[float]) -> None:
+def test_sentences_add_what_the_runs_do_not_have_of_them() -> None:
     """Runs that differ at random sentence by sentence are not counted twice; systems are once."""
-    order = np.random.default_rng(0)
-    apart = order.normal(0, 0.1, (2, len(scores), 20_000))
-    shared = order.normal(0, 0.4, 20_000)
-    negative = [-score for score in scores]
-    first = SampledRuns(scores, apart[0])
-    second = SampledRuns(negative, apart[1])
-    unknown = SampledRuns(negative)
-    runs_alone = effect_of([SampledRuns(scores), unknown]).spread
-    of_runs = effect_of([first, second]).spread
-    assert of_runs.error == pytest.approx(runs_alone.error, rel=0.05)
-    of_both = effect_of([SampledRuns(scores, apart[0] + shared), second]).spread
-    whole = math.hypot(runs_alone.error, 0.4)
-    assert of_both.error == pytest.approx(whole, rel=0.02)
-    assert of_both.degrees > of_runs.degrees
-    assert effect_of([first, unknown]).spread == runs_alone
+    for scores in ([20.0, 20.2], [20.0, 20.1, 20.2]):
+        order = np.random.default_rng(0)
+        apart = order.normal(0, 0.1, (2, len(scores), 20_000))
+        shared = order.normal(0, 0.4, 20_000)
+        negative = [-score for score in scores]
+        first = SampledRuns(scores, apart[0])
+        second = SampledRuns(negative, apart[1])
+        unknown = SampledRuns(negative)
+        runs_alone = effect_of([SampledRuns(scores), unknown]).spread
+        of_runs = effect_of([first, second]).spread
+        assert of_runs.error == pytest.approx(runs_alone.error, rel=0.05)
+        of_both = effect_of([SampledRuns(scores, apart[0] + shared), second]).spread
+        whole = math.hypot(runs_alone.error, 0.4)
+        assert of_both.error == pytest.approx(whole, rel=0.02)
+        assert of_both.degrees > of_runs.degrees
+        assert effect_of([first, unknown]).spread == runs_alone
 
 
 def test_an_ensemble_varies_as_one_of_its_models() -> None:
-    singles = [20.0, 21.0, 22.0]
-    ensemble = SampledRuns([24.0], singles=singles)
-    effect = effect_of([ensemble, SampledRuns([-score for score in singles])])
-    assert effect.value == 3.0
-    assert effect.spread == pytest.approx((math.sqrt(1 + 1 / 3), 2))
+    """Without sentences the claims' ensembles show it (test_claim_statistics.py)."""
     sentences = np.random.default_rng(0).normal(0, 0.4, (1, 20_000))
-    drawn = effect_of([SampledRuns([24.0], sentences, singles=singles)])
+    drawn = effect_of([SampledRuns([24.0], sentences, singles=[20.0, 21.0, 22.0])])
     assert drawn.spread.error == pytest.approx(math.hypot(1, 0.4), rel=0.02)
 
 
 def test_p_has_the_error_of_its_draws() -> None:
     """By the spread of ten batches of them, as docs/claims.md says."""
     drawn = np.random.default_rng(0).normal(0, 0.4, (3, 5000))
-    effect = effect_of([SampledRuns([1.0, 1.1, 1.2], drawn)])
+    effect, of_first = (
+        effect_of([SampledRuns([1.0, 1.1, 1.2], sentences)])
+        for sentences in (drawn, drawn[:, :500])
+    )
     assert len(effect.batches) == 10
+    assert effect.batches[0] == pytest.approx(of_first.spread)
     of_batches = [
         Effect(effect.value, spread).p_value(0.0)[0] for spread in effect.batches
     ]
-    of_first = effect_of([SampledRuns([1.0, 1.1, 1.2], drawn[:, :500])])
-    assert effect.batches[0] == pytest.approx(of_first.spread)
     _, error = effect.p_value(0.0)
     assert error == pytest.approx(stats.sem(of_batches))
 

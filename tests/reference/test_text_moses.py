@@ -117,21 +117,16 @@ def test_where_the_scripts_spoil_words_ours_stay_whole() -> None:
     assert Detokenizer("ko")("고양이가 물 을 .") == "고양이가 물 을."
 
 
-@pytest.mark.parametrize(
-    ("words", "text"),
-    [
-        ("&apos; a &apos;  . &apos;", "'a' . '"),
-        ("a  @-@  b", "a - b"),
-        ("a @-@  .", "a-."),
-        ("[  &apos; b", "[ 'b"),
-        ("  (  a  )  ", "( a )"),
-        ("₿ 5 und ⃀ 6", "₿5 und ⃀6"),
-        ("$₿( 7", "$₿(7"),
-        ("a   . b  ", "a . b"),
-    ],
-)
-def test_empty_words_and_new_currencies_are_detokenized_as_by_moses(
-    words: str, text: str
-) -> None:
+def test_empty_words_and_new_currencies_are_detokenized_as_by_moses() -> None:
     """Each text is what detokenizer.perl of b8de7c352 prints, on Perl 5.36."""
-    assert Detokenizer("de")(words) == text
+    texts = {
+        "&apos; a &apos;  . &apos;": "'a' . '",
+        "a  @-@  b": "a - b",
+        "a @-@  .": "a-.",
+        "[  &apos; b": "[ 'b",
+        "  (  a  )  ": "( a )",
+        "₿ 5 und ⃀ 6": "₿5 und ⃀6",
+        "$₿( 7": "$₿(7",
+        "a   . b  ": "a . b",
+    }
+    assert {words: Detokenizer("de")(words) for words in texts} == texts

@@ -3,7 +3,6 @@
 A minute a seed on one core for ours, and twenty for Multi30k, so they are marked slow.
 """
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +11,12 @@ import pytest
 from convs2s.config.decoding import DecodingSettings
 from convs2s.config.model import ModelSettings
 from convs2s.decoding.translate import LineTranslator
-from convs2s.files.text import read_lines, write_lines
+from convs2s.files.text import read_json, read_lines, write_lines
 from convs2s.models.kernels.matmul import Kernel
 from convs2s.scoring.bleu import corpus_bleu
 from convs2s.text.bpe import Bpe, join, read_codes
 from convs2s.text.preparation import Preparation
+from convs2s.training.history import read_history
 from convs2s.training.run import train
 from fairseq_task import prepare_fairseq_task
 from tests.support import tiny
@@ -26,7 +26,7 @@ from workloads import FAIRSEQ
 PERPLEXITY = 14.98
 """Of fairseq's Multi30k model after eight epochs, without the six longest pairs."""
 
-BAND = json.loads((TRAINED / "band.json").read_text("utf-8"))["by_epoch"]
+BAND: Any = read_json(TRAINED / "band.json")
 BLOCKS = [{"layers": 2, "width": 64, "kernel": 3}]
 TINY = {
     "embedding": 64,
@@ -58,16 +58,14 @@ def test_three_epochs_stay_within_fairseqs_band(
         lines = golden_lines(DATA / "tok", f"tok-a.2017.{language}")
         write_lines(tmp_path / f"val.{name}", map(bpe.split, lines[500:1000]))
     task = prepare_fairseq_task(tmp_path, tmp_path / "task")
-    given = settings(TINY, len(BAND), schedule={"kind": "step", "hold": len(BAND)})
+    given = settings(TINY, 3, schedule={"kind": "step", "hold": 3})
     model = tmp_path / "model.safetensors"
     train(tiny.job(task, model, given, seed=seed, products=kernel))
-    rows = map(json.loads, read_lines(tmp_path / "history.jsonl"))
-    epochs = [row for row in rows if "epoch" in row]  # the last row says why it ended
-    assert [epoch["updates"] for epoch in epochs] == [188, 376, 564]
-    for ours, theirs in zip(epochs, BAND, strict=True):
-        assert ours["valid_perplexity"] == pytest.approx(
-            theirs["mean_perplexity"], abs=DEVIATIONS * theirs["deviation"]
-        )
+    epochs = read_history(tmp_path / "history.jsonl").epochs
+    assert [epoch.updates for epoch in epochs] == [188, 376, 564]
+    for ours, theirs in zip(epochs, BAND["by_epoch"], strict=True):
+        deviation = abs(ours.valid_perplexity - theirs["mean_perplexity"])
+        assert deviation <= DEVIATIONS * theirs["deviation"]
 
 
 @pytest.mark.slow
@@ -75,7 +73,7 @@ def test_three_epochs_stay_within_fairseqs_band(
 def test_eight_epochs_on_multi30k_end_where_fairseqs_ended(
     shared: Path, tmp_path: Path, seed: int
 ) -> None:
-    folder = shared / "golden" / "fairseq_multi30k"
+    folder = shared / "golden/fairseq_multi30k"
     task = prepare_fairseq_task(folder / "bpe", tmp_path / "task")
     given = settings(
         FAIRSEQ["architecture"],
@@ -92,16 +90,15 @@ def test_eight_epochs_on_multi30k_end_where_fairseqs_ended(
     )
     model = tmp_path / "model.safetensors"
     train(tiny.job(task, model, given, seed=seed))
-    summary = json.loads((tmp_path / "training.json").read_text())
     translator = LineTranslator([model], DecodingSettings(), "cpu", pretokenized=True)
     restore = Preparation("moses_test", "de").restore
     found = translator.translate(read_lines(folder / "src.bpe.en"))
     texts = [restore(join(one.text)) for one in found]
     reference = list(read_lines(folder / "ref.raw.de"))
     score = corpus_bleu(texts, reference, form="13a").score
-    print(
-        f"seed {seed}: perplexity {summary['validation_perplexity']:.2f}, BLEU {score}"
-    )
-    theirs = json.loads((folder / "scores.json").read_text())
-    assert summary["validation_perplexity"] <= 1.05 * PERPLEXITY
+    summary: Any = read_json(tmp_path / "training.json")
+    perplexity = summary["validation_perplexity"]
+    print(f"seed {seed}: perplexity {perplexity:.2f}, BLEU {score}")
+    theirs: Any = read_json(folder / "scores.json")
+    assert perplexity <= 1.05 * PERPLEXITY
     assert score >= theirs["beam5.sacrebleu_detok"][0] - 0.5

@@ -6,6 +6,7 @@ import pytest
 import torch
 from torch import Tensor
 from torch.nn import functional
+from torch.testing import assert_close
 
 from convs2s.models.kernels import logits as kernel
 from convs2s.models.kernels.dropout import dropout
@@ -19,14 +20,11 @@ def assert_same(
     """Compare two functions of tensors, and their gradients."""
     for each in inputs:
         each.requires_grad_()
-    found = ours(*inputs)
-    expected = theirs(*inputs)
-    torch.testing.assert_close(found, expected)
-    factors = torch.randn_like(expected)
-    torch.testing.assert_close(
-        torch.autograd.grad(found, inputs, factors),
-        torch.autograd.grad(expected, inputs, factors),
-    )
+    outputs = ours(*inputs), theirs(*inputs)
+    assert_close(*outputs)
+    factors = torch.randn_like(outputs[0])
+    gradients = (torch.autograd.grad(output, inputs, factors) for output in outputs)
+    assert_close(*gradients)
 
 
 @pytest.mark.usefixtures("kernel")
@@ -55,22 +53,23 @@ def test_loss(monkeypatch: pytest.MonkeyPatch, smoothing: float, block: int) -> 
     inputs = [torch.randn(shape).double() for shape in ((11, 5), (13, 5), (13,))]
     assert_same(ours, theirs, *inputs)
     with torch.no_grad():  # as a validation
-        torch.testing.assert_close(ours(*inputs), theirs(*inputs))
+        assert_close(ours(*inputs), theirs(*inputs))
 
 
 def test_dropout() -> None:
     x = torch.ones(1000, 7, 143, requires_grad=True)
     padding = torch.zeros(1000, 7).bool()
     padding[2, 3] = True
-    masks = []
-    for seed in (1, 1, 2):
+
+    def masked(seed: int) -> Tensor:
         torch.manual_seed(seed)
-        masks.append(dropout(x, 0.2, True, padding))
-    dropped, again, other = masks
+        return dropout(x, 0.2, True, padding)
+
+    dropped, again, other = map(masked, (1, 1, 2))
     assert torch.equal(dropped, again)
     assert not torch.equal(dropped, other)
     assert not dropped[padding].any()
     assert (dropped > 0).float().mean().item() == pytest.approx(0.8, abs=0.002)
     assert dropped.mean().item() == pytest.approx(1.0, abs=0.002)
     (gradient,) = torch.autograd.grad(dropped.sum(), x)
-    torch.testing.assert_close(gradient, dropped)  # x is 1
+    assert_close(gradient, dropped)  # x is 1

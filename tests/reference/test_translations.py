@@ -38,12 +38,12 @@ END_TOKEN = " </s>"
 
 
 def translator_of(
-    model: Path, beam: int = 5, most: int = 60, **settings: Any
+    model: Path, most: int = 60, pretokenized: bool = True, **settings: Any
 ) -> LineTranslator:
-    """Return what translates tokens; ``most`` is fairseq's max_len_b."""
+    """Return what translates by beam 5 unless told; ``most`` is fairseq's max_len_b."""
     limit = MaximumLength(factor=0.0, offset=most)
-    given = DecodingSettings(beam=beam, maximum_length=limit, **settings)
-    return LineTranslator([model], given, "cpu", pretokenized=True)
+    given = DecodingSettings(maximum_length=limit, **settings)
+    return LineTranslator([model], given, "cpu", pretokenized=pretokenized)
 
 
 def bleu_of(texts: Iterable[str], references: Sequence[str] = REFERENCES) -> float:
@@ -52,7 +52,7 @@ def bleu_of(texts: Iterable[str], references: Sequence[str] = REFERENCES) -> flo
 
 @pytest.mark.parametrize("beam", [1, 5])
 def test_hypotheses_are_fairseqs(trained: Path, beam: int) -> None:
-    found = list(translator_of(trained, beam).translate(SOURCES, n_best=beam))
+    found = list(translator_of(trained, beam=beam).translate(SOURCES, n_best=beam))
     assert len(found) == len(OUTPUTS) == 200
     for ours, theirs in zip(found, OUTPUTS, strict=True):
         expected = [theirs["beam1"]] if beam == 1 else theirs["beam5"]
@@ -75,9 +75,7 @@ def test_references_have_fairseqs_log_probability(trained: Path) -> None:
 
 
 def test_raw_text_is_prepared_as_fairseqs_input_was(trained: Path) -> None:
-    limit = MaximumLength(factor=0.0, offset=60)
-    settings = DecodingSettings(maximum_length=limit)
-    translator = LineTranslator([trained], settings, "cpu")
+    translator = translator_of(trained, pretokenized=False)
     raw = golden_lines(DATA / "tok", "input.en")[: len(SOURCES)]
     assert [" ".join(translator.prepare(line, 1)) for line in raw] == SOURCES
     found = [" ".join(one.tokens) + END_TOKEN for one in translator.translate(raw[:20])]
@@ -100,7 +98,7 @@ def test_cheaper_arithmetic_costs_little(trained: Path, precision: str) -> None:
 @pytest.fixture(scope="module")
 def multi30k(shared: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The model file of fairseq's checkpoint."""
-    folder = shared / "golden" / "fairseq_multi30k"
+    folder = shared / "golden/fairseq_multi30k"
     output = tmp_path_factory.mktemp("multi30k") / "model.safetensors"
     names = "checkpoint_best.pt", "dict.en.txt", "dict.de.txt", "codes.8000"
     files = FairseqFiles(*(folder / name for name in names))
@@ -114,15 +112,10 @@ def multi30k(shared: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_translations_of_multi30k_are_fairseqs(
     multi30k: Path, shared: Path, lines: int, identical: int
 ) -> None:
-    folder = shared / "golden" / "fairseq_multi30k"
+    folder = shared / "golden/fairseq_multi30k"
+    names = "src.bpe.en expected_beam5.bpe.de ref.tok.de expected_beam5.scores.tsv"
     source, expected, reference, rows = (
-        list(islice(read_lines(folder / name), lines))
-        for name in (
-            "src.bpe.en",
-            "expected_beam5.bpe.de",
-            "ref.tok.de",
-            "expected_beam5.scores.tsv",
-        )
+        list(islice(read_lines(folder / name), lines)) for name in names.split()
     )
     scorer = PairScorer.load([multi30k], "cpu", "tokens")
     scored = score_pairs(scorer, zip(source, expected, strict=True))
@@ -139,9 +132,8 @@ def test_translations_of_multi30k_are_fairseqs(
         same += is_same
     assert same >= identical
     bleu = bleu_of(expected, reference)
-    assert bleu_of([one.text for one in found], reference) == pytest.approx(
-        bleu, abs=0.05
-    )
+    of_ours = bleu_of((one.text for one in found), reference)
+    assert of_ours == pytest.approx(bleu, abs=0.05)
     if lines == 1000:
         assert bleu == pytest.approx(MULTI30K_BLEU, abs=1e-4)
 
@@ -152,11 +144,9 @@ def test_cheaper_arithmetic_costs_little_on_multi30k(
     multi30k: Path, shared: Path, precision: str
 ) -> None:
     """Within 0.2 BLEU of fp32 on test_2016_flickr."""
-    folder = shared / "golden" / "fairseq_multi30k"
+    folder = shared / "golden/fairseq_multi30k"
     translator = translator_of(multi30k, most=200, precision=precision)
-    texts = [
-        one.text for one in translator.translate(read_lines(folder / "src.bpe.en"))
-    ]
-    bleu = bleu_of(texts, list(read_lines(folder / "ref.tok.de")))
+    found = translator.translate(read_lines(folder / "src.bpe.en"))
+    bleu = bleu_of((one.text for one in found), list(read_lines(folder / "ref.tok.de")))
     print(f"{precision}: BLEU {bleu:.2f}, fp32's {MULTI30K_BLEU:.2f}")
     assert bleu == pytest.approx(MULTI30K_BLEU, abs=0.2)

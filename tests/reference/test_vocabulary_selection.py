@@ -18,7 +18,7 @@ from convs2s.data.store import TokenStore
 from convs2s.data.vocabulary import END, PADDING, UNKNOWN, Vocabulary
 from convs2s.decoding.search import beam_search
 from convs2s.decoding.translate import LineTranslator
-from convs2s.files.text import write_lines
+from convs2s.files.text import read_json, read_lines, write_lines
 from convs2s.model_file import load_model
 from convs2s.models.build import build_network
 from convs2s.models.convs2s import ConvS2S
@@ -32,6 +32,7 @@ from convs2s.training.run import train
 from convs2s.training.schedule import Moment
 from convs2s.training.update import Updater
 from tests.support import tiny
+from tests.support.hypotheses import assert_alike
 from tests.support.networks import TYPES, batch, network, options
 from tests.support.refusals import refusal, says
 from tests.support.tiny import make_update
@@ -75,24 +76,17 @@ def test_search_is_the_full_search_without_the_types_that_a_sentence_does_not_se
     None
 ):
     source = batch(9, 2, 5)
-    together = beam_search(
-        Ensemble([selecting()]),
-        source,
-        options(),
-        Shortlisted(*shortlist().of_sentences(source.tolist())),
-    )
+    ensemble = Ensemble([selecting()])
+    chosen = Shortlisted(*shortlist().of_sentences(source.tolist()))
+    together = beam_search(ensemble, source, options(), chosen)
     for row, found in zip(source, together, strict=True):
         masked = selecting()
         outside = outside_of(shortlist().types(row), TYPES)
         masked.decoder.output.bias.data[outside] = -torch.inf
         alone = row[row != PADDING].unsqueeze(0)
         (expected,) = beam_search(Ensemble([masked]), alone, options())
-        assert [one.tokens for one in found] == [one.tokens for one in expected]
-        assert [one.alignment for one in found] == [one.alignment for one in expected]
-        # Scores are summed in float32.
-        scores = [one.score for one in expected]
-        assert [one.score for one in found] == pytest.approx(scores, 1e-6)
-    full = beam_search(Ensemble([selecting()]), source, options())
+        assert_alike([found], [expected], 1e-6)  # scores are summed in float32
+    full = beam_search(ensemble, source, options())
     assert [one[0].tokens for one in together] != [one[0].tokens for one in full]
 
 
@@ -177,10 +171,10 @@ def test_an_update_is_that_of_the_full_softmax_without_the_other_types(
     (loss / tokens).backward()
     report = make_update(one, data.train, rows, Moment(1, 0, 0.25))
     assert report.loss == pytest.approx(loss.item(), abs=1e-9)
-    for mine, its in zip(
-        one.network.parameters(), other.network.parameters(), strict=True
-    ):
-        torch.testing.assert_close(mine.grad, its.grad, atol=1e-9, rtol=0)
+    found, expected = (
+        [each.grad for each in made.network.parameters()] for made in (one, other)
+    )
+    torch.testing.assert_close(found, expected, atol=1e-9, rtol=0)
 
 
 def test_references_outside_count_as_unknown_in_validation(
@@ -217,9 +211,8 @@ def trained(
 def test_a_training_reports_both_perplexities_and_what_is_outside(
     trained: Path, data: TrainingData, chosen: Shortlist
 ) -> None:
-    history = trained.with_name("history.jsonl").read_text("utf-8")
-    first = json.loads(history.splitlines()[0])
-    said = json.loads(trained.with_name("training.json").read_text("utf-8"))
+    first = json.loads(next(read_lines(trained.with_name("history.jsonl"))))
+    said: Any = read_json(trained.with_name("training.json"))
     full = said["source_use"]["perplexity"]
     assert full == pytest.approx(first["valid_perplexity_full"], abs=1e-4)
     assert full != pytest.approx(first["valid_perplexity"], abs=1e-2)

@@ -1,13 +1,16 @@
 """A task small enough to train in a second: target words are the source's, reversed and marked."""
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import pytest
 import torch
 import yaml
+from torch import Tensor
 
 from convs2s.config.corpus import Languages, VocabularySettings
 from convs2s.config.decoding import DecodingSettings
@@ -150,6 +153,20 @@ def trainer(
     states = StateFolder(folder, {})
     watch = Watch(states.progress, silent=not workers.is_first)
     return Trainer(updater, data, states, stop=Interruption(), watch=watch)
+
+
+@contextmanager
+def short_of_memory(*fits: bool) -> Iterator[None]:
+    """Say of the first micro-batches in the block whether they fit into memory; all others do."""
+    left = iter(fits)
+    add = Updater._add_gradient
+
+    def added(updater: Updater, *arguments: Any) -> Tensor | None:
+        return add(updater, *arguments) if next(left, True) else None
+
+    with mock.patch.object(Updater, "_add_gradient", added):
+        yield
+    assert not list(left)
 
 
 def make_update(
