@@ -12,13 +12,7 @@ import pytest
 
 from convs2s.files.locks import wait_for_lock
 from convs2s.training import heartbeat
-from convs2s.training.heartbeat import (
-    PULSE,
-    Pace,
-    Pulse,
-    beating,
-    ending_stuck_workers,
-)
+from convs2s.training.heartbeat import PULSE, Pace, Pulse, beating, ending_stuck_workers
 from tests.support.refusals import rows
 
 Killed = list[tuple[int, int]]
@@ -90,8 +84,7 @@ def test_of_workers_whose_hearts_beat_the_one_that_the_others_wait_for_is_killed
             file.flush()
         with ending_stuck_workers(tmp_path):
             time.sleep(0.5)
-    expected = [(int(process), signal.SIGKILL) for process in hanging.split()]
-    assert sorted(killed) == expected
+    assert sorted(killed) == [(int(one), signal.SIGKILL) for one in hanging.split()]
 
 
 def test_an_update_may_take_twenty_times_the_median_and_never_less_than_the_floor(
