@@ -124,9 +124,7 @@ def meet_at(monkeypatch: pytest.MonkeyPatch, first: str) -> None:
     for name, value in (COMMON | {"MASTER_ADDR": first, "RANK": "0"}).items():
         monkeypatch.setenv(name, value)
     for name in NAMES:
-        # Set first, so that it is restored.
-        monkeypatch.setenv(name, "")
-        monkeypatch.delenv(name)
+        monkeypatch.delenv(name, raising=False)
 
 
 def test_a_worker_without_others_ends_at_its_time_limit(
@@ -145,8 +143,8 @@ def test_a_worker_without_others_ends_at_its_time_limit(
 
 
 # By what the first machine knows itself => by what the other worker knows it => what is chosen. In
-# turn: the other worker is on the same machine; it knows the first one by no IPv4 address; by one of
-# this machine; each knows the first one by an address of its own; this one by none.
+# turn: the other worker is on the same machine; it knows the first one by no IPv4 address; by one
+# of this machine; each knows the first one by an address of its own; this one by none.
 ADDRESSES = """
 localhost => 127.0.1.1 =>
 localhost => =>

@@ -21,8 +21,6 @@ from tests.conftest import Terminal
 from tests.support.hub import REPOSITORY, Hub
 from tests.support.refusals import refusal, rows, says
 
-RUN = "models/small/seed1"
-
 
 @pytest.fixture
 def hub(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Hub]:
@@ -82,15 +80,15 @@ def test_models_without_graphs_leave_nothing(
     assert list(tmp_path.iterdir()) == [broken]
 
 
-@pytest.mark.parametrize("name", [MODEL_NAME, "README.md"])
 def test_a_wrong_checksum_leaves_nothing(
-    folder: Path, hub: Hub, tmp_path: Path, name: str
+    folder: Path, hub: Hub, tmp_path: Path
 ) -> None:
     push(folder, REPOSITORY)
-    hub.damaged.add(name)
-    said = refusal(pull, REPOSITORY, tmp_path / "copy")
-    says(said, f"{REPOSITORY}: {name}: its checksum is not the one", "pull it again")
-    assert not list(tmp_path.glob("copy*"))
+    for name in (MODEL_NAME, "README.md"):
+        hub.damaged = {name}
+        said = refusal(pull, REPOSITORY, tmp_path / "copy")
+        says(said, f"{REPOSITORY}: {name}: its checksum is not the one", "pull it aga")
+        assert not list(tmp_path.glob("copy*"))
 
 
 def test_what_the_hub_has_not_or_refuses(
@@ -208,14 +206,14 @@ moved => exported => no folder above
 """
 
 
-@pytest.mark.parametrize(("folder", "output", "words"), rows(PLACES))
 def test_where_no_results_are_and_no_archive_can_be(
-    results: Path, tmp_path: Path, folder: str, output: str, words: str
+    results: Path, tmp_path: Path
 ) -> None:
     (tmp_path / "there.zip").touch()
     (tmp_path / "empty").mkdir()
     shutil.copytree(results, tmp_path / "moved")
-    says(refusal(export_results, tmp_path / folder, tmp_path / output), words)
+    for folder, output, words in rows(PLACES):
+        says(refusal(export_results, tmp_path / folder, tmp_path / output), words)
 
 
 def test_a_temporary_folder_that_stays_is_not_published(

@@ -20,24 +20,8 @@ from tests.faults.campaign.pairs import prepare_by_hand
 from tests.support.refusals import refusal, says
 
 
-@pytest.fixture(scope="module")
-def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder of results with a training that has kept its states."""
-    folder = tmp_path_factory.mktemp("prepared")
-    prepare_by_hand(folder)
-    return folder
-
-
-@pytest.fixture
-def folder(prepared: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A copy of the task's results, which the test may change."""
-    shutil.copytree(prepared, tmp_path, dirs_exist_ok=True)
-    monkeypatch.chdir(tmp_path)
-    return tmp_path / "results/tiny"
-
-
 def test_of_two_exports_to_one_folder_one_is_refused(
-    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    results: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     both = threading.Barrier(2)
 
@@ -49,7 +33,7 @@ def test_of_two_exports_to_one_folder_one_is_refused(
     monkeypatch.setattr(publishing, "model_card", wait_for_the_other)
     out = tmp_path / "out"
     with ThreadPoolExecutor(2) as pool:
-        exports = [pool.submit(export_results, folder, out) for _ in range(2)]
+        exports = [pool.submit(export_results, results, out) for _ in range(2)]
     (error,) = filter(None, (export.exception() for export in exports))
     assert isinstance(error, UserError)
     says(str(error), "out: exists already: remove it, or give another name")
@@ -57,9 +41,9 @@ def test_of_two_exports_to_one_folder_one_is_refused(
 
 
 def test_a_file_that_a_job_removes_meanwhile_is_named(
-    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    results: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    gone = folder / "gone.txt"
+    gone = results / "gone.txt"
     gone.write_text("")
     place = publishing.find_start
 
@@ -68,13 +52,16 @@ def test_a_file_that_a_job_removes_meanwhile_is_named(
         return place(*arguments)
 
     monkeypatch.setattr(publishing, "find_start", remove)
-    message = refusal(export_results, folder, tmp_path / "out")
+    message = refusal(export_results, results, tmp_path / "out")
     says(message, "gone.txt: was removed while it was exported")
 
 
 def test_what_vanishes_ends_no_search(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    prepare_by_hand(tmp_path)  # with a training that has kept its states
+    monkeypatch.chdir(tmp_path)
+    folder = tmp_path / "results/tiny"
     scandir = os.scandir
     vanishing = folder / "vanishing/a.json"
     unfinished = folder / ".partial.abc/training.json"
