@@ -50,7 +50,7 @@ a.en => a\tb\nc => a.en:2: has no tab
 def test_files(tmp_path: Path) -> None:
     for name, content, words in rows(FILES):
         (tmp_path / name).write_text(content)
-        says(refusal(read, tmp_path / name), *words.split(" ... "))
+        says(refusal(read, tmp_path / name), words)
     message = refusal(read, "https://host/a.tsv")
     says(message, "https://host/a.tsv: is a URL: download the file")
 
@@ -100,7 +100,7 @@ BYTES: list[tuple[str, bytes, str]] = [
 def test_bytes(tmp_path: Path) -> None:
     for name, content, words in BYTES:
         (tmp_path / name).write_bytes(content)
-        says(refusal(read, tmp_path / name), *words.split(" ... "))
+        says(refusal(read, tmp_path / name), words)
 
 
 ARCHIVES = """
@@ -118,7 +118,7 @@ def test_archives(tmp_path: Path) -> None:
         with zipfile.ZipFile(path, "w") as archive:
             for name in names.split():
                 archive.writestr(name, "a\tb\n")
-        says(refusal(read, path), *words.split(" ... "))
+        says(refusal(read, path), words)
 
 
 LINES = r"""
@@ -136,7 +136,7 @@ def test_two_files_of_lines(tmp_path: Path) -> None:
     for first, second, words in rows(LINES):
         english.write_text(first)
         romanian.write_text(second)
-        says(refusal(read, english, romanian), *words.split(" ... "))
+        says(refusal(read, english, romanian), words)
 
 
 TYPED = """

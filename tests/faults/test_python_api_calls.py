@@ -37,7 +37,7 @@ def test_what_cannot_be_translated(translator: Translator) -> None:
     for texts, settings, words in rows(CALLS):
         stated = yaml.safe_load(settings)
         message = refusal(translator.translate, yaml.safe_load(texts), **stated)
-        says(message, *words.split(" ... "))
+        says(message, words)
     message = refusal(translator.translate, ["é" * 600_000])
     says(message, "1,200,000 bytes", "at most 1,048,576")
 
@@ -52,7 +52,7 @@ w1 => pairs: expected a list of pairs
 def test_what_cannot_be_scored(translator: Translator) -> None:
     for pairs, words in rows(PAIRS):
         message = refusal(translator.score, yaml.safe_load(pairs))
-        says(message, *words.split(" ... "))
+        says(message, words)
 
 
 MODELS = """
@@ -68,7 +68,7 @@ def test_what_cannot_be_loaded() -> None:
     for path, settings, words in rows(MODELS):
         stated = yaml.safe_load(settings)
         message = refusal(Translator.load, yaml.safe_load(path), **stated)
-        says(message, *words.split(" ... "))
+        says(message, words)
 
 
 def test_a_pickle_of_other_files_is_refused(model: Path, tmp_path: Path) -> None:

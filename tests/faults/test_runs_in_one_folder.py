@@ -62,50 +62,45 @@ def test_a_second_run_is_refused_with_the_name_of_the_first(
     assert restarts == []
 
 
-@pytest.fixture
-def clones(tmp_path: Path) -> list[Path]:
-    """Two clones that have the same results by a link."""
-    (tmp_path / "shared").mkdir()
-    (tmp_path / "shared").chmod(0o775)
-    folders = [tmp_path / "first", tmp_path / "second"]
-    for folder in folders:
-        folder.mkdir()
-        (folder / "results").symlink_to("../shared")
-    return folders
-
-
 def test_a_run_on_the_same_results_is_refused_with_the_name_of_the_first(
-    clones: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    first, second = clones
+    """Two clones have them by a link."""
+    shared = tmp_path / "shared"
+    shared.mkdir()
+    shared.chmod(0o775)
+    first, second = tmp_path / "first", tmp_path / "second"
+    for folder in (first, second):
+        folder.mkdir()
+        (folder / "results").symlink_to(shared)
     monkeypatch.chdir(first)
     hold_results(Path("results"))
     monkeypatch.chdir(second)
     me = f"process {os.getpid()} on {os.uname().nodename}, since "
     message = refusal(hold_results, Path("results"))
-    says(message, f"{tmp_path}/shared: another snakemake makes these results ({me}")
+    says(message, f"{shared}: another snakemake makes these results ({me}")
     says(message, f", in {first}): wait until it ends, or end it (Ctrl-C, or kill")
     hold_results(Path("results/scales/demo"))  # of another scale
     run._held[0].close()  # as the process ends
     hold_results(Path("results"))
-    lock = tmp_path / "shared/.run.lock"
+    lock = shared / ".run.lock"
     assert f"in {second}\n" in lock.read_text()
     assert lock.stat().st_mode & 0o777 == 0o664  # whoever may write the folder
 
 
 def test_results_that_cannot_be_locked_are_left_so(
-    clones: list[Path], monkeypatch: pytest.MonkeyPatch
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """As somebody else's, of which a run only reads, or those on a disk without locks."""
-    first, second = (clone / "results" for clone in clones)
+    results = Path("results")
     monkeypatch.setattr(fcntl, "flock", without_locks)
-    hold_results(first)
-    hold_results(second)
+    hold_results(results)
+    hold_results(results)
     monkeypatch.setattr(Path, "open", failing(errno.EROFS))
-    hold_results(first)
+    hold_results(results)
     monkeypatch.setattr(Path, "open", failing(errno.EIO))
     with pytest.raises(OSError, match="Input/output error"):
-        hold_results(first)
+        hold_results(results)
 
 
 def test_jobs_of_an_earlier_run_are_waited_for(
@@ -258,7 +253,7 @@ def test_text_that_the_preparation_does_not_suit_is_told_of(
     (line,) = capsys.readouterr().err.splitlines()
     assert line == f"warning: mine: {preparation_warning('zh', 'moses_train')}"
     for code, preparation, words in rows(WARNINGS):
-        says(preparation_warning(code, preparation) or "", *words.split(" ... "))
+        says(preparation_warning(code, preparation) or "", words)
 
 
 def test_of_what_an_extension_prepares_or_moses_has_a_list_for_nothing_is_said() -> (

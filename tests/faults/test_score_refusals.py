@@ -92,8 +92,8 @@ def test_n_best_lists(tmp_path: Path) -> None:
     for content, words in rows(LISTS):
         path.write_text(content.replace("LINE", LINE))
         said = command_fails("score", "oracle", path, "--reference", reference)
-        says(said, *words.split(" ... "))
-        says(command_fails("rerank", path), *words.split(" ... "))
+        says(said, words)
+        says(command_fails("rerank", path), words)
 
 
 def test_a_list_of_more_sentences_than_the_text(model: Path, tmp_path: Path) -> None:
@@ -137,7 +137,7 @@ def test_runs_that_were_scored_differently(tmp_path: Path) -> None:
             ("test", "seed1"): scored_rouge(tmp_path, "a"),
             ("test", "seed2"): scored_rouge(tmp_path, "b", **yaml.safe_load(stated)),
         }
-        says(refusal(report, tmp_path, RougeEvaluation, runs), *words.split(" ... "))
+        says(refusal(report, tmp_path, RougeEvaluation, runs), words)
         assert not (tmp_path / "bleu.txt").exists()
 
 
@@ -155,7 +155,7 @@ def test_evaluations(tmp_path: Path) -> None:
     content = (tmp_path / "b").read_text("utf-8")
     for old, new, words in rows(CHANGES):
         (tmp_path / "b").write_text(content.replace(old, new), "utf-8")
-        says(refusal(report, tmp_path, BleuEvaluation, runs), *words.split(" ... "))
+        says(refusal(report, tmp_path, BleuEvaluation, runs), words)
 
 
 def test_statistics(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -194,4 +194,4 @@ def test_metrics_of_the_users_own(tmp_path: Path, metric: str, words: str) -> No
     )
     export_extensions(["own.py"], tmp_path)
     message = refusal(further_score, "own", ["a"], ["a"], source=None)
-    says(message, *words.split(" ... "))
+    says(message, words)

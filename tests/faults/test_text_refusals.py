@@ -145,6 +145,6 @@ def test_a_preparation_of_the_users_own(tmp_path: Path, made: str, words: str) -
     export_extensions(["own.py"], tmp_path)
     own = Preparation("own", "en")
     for step in (own.prepare, own.restore):
-        says(refusal(step, "a"), *words.split(" ... "))
+        says(refusal(step, "a"), words)
     message = refusal(Preparation, "nothing", "en")
     says(message, "preparation nothing: AttributeError: 'NoneType' object")

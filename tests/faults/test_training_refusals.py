@@ -67,7 +67,7 @@ def test_settings_that_do_not_fit_the_start_or_the_data(
         said = refused(task, output, **recipe | stated)
     else:
         said = refused(task, output, stated, **recipe)
-    says(said, *words.split(" ... "))
+    says(said, words)
 
 
 MODELS = r"""
@@ -96,7 +96,7 @@ def test_a_start_of_another_task(
 ) -> None:
     model = changed(start, output, **yaml.safe_load(changes))
     said = refused(task, output, **begun(model, "continue"))
-    says(said, *words.split(" ... "))
+    says(said, words)
 
 
 def test_a_start_whose_vocabulary_has_another_order(
@@ -213,4 +213,4 @@ def test_workers_that_cannot_be_had(
         monkeypatch.setenv(name, value)
     job = tiny.job(task, output, device="auto")
     said = refusal(launch, job, int(nodes), int(workers), ["train", "folder"])
-    says(said, *words.split(" ... "))
+    says(said, words)

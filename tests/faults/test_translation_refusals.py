@@ -41,7 +41,7 @@ def test_options_that_do_not_go_together(run: Terminal, model: Path) -> None:
     for options, words in rows(OPTIONS):
         with pytest.raises(SystemExit) as ended:
             run("translate", model, *options.split(), text=b"w1\n")
-        says(str(ended.value), *words.split(" ... "))
+        says(str(ended.value), words)
 
 
 # ---- files ----
@@ -151,7 +151,7 @@ def test_models_that_do_not_fit(model: Path, tmp_path: Path) -> None:
         changed = description.model_copy(update=yaml.safe_load(changes))
         save_model(other, network.state_dict(), changed)
         message = refusal(LineTranslator, [model, other], DecodingSettings(), "cpu")
-        says(message, "other: ", *words.split(" ... "))
+        says(message, "other: ", words)
 
 
 def test_an_lstm_anywhere_in_an_ensemble_leaves_int8_out(
