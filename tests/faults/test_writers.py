@@ -1,4 +1,7 @@
-"""Writers whose disk fills up, that are killed or not alone, or have nowhere to write."""
+"""Writers whose disk fills up, that are killed or not alone, or have nowhere to write.
+
+Files appear under their names whole or not at all.
+"""
 
 import errno
 import os
@@ -21,11 +24,14 @@ from convs2s.data.store import write_store
 from convs2s.decoding.long_files import growing_output
 from convs2s.download.download import download_file
 from convs2s.errors import UserError
-from convs2s.files.atomic import scratch_folder
+from convs2s.files.atomic import atomic_path, scratch_folder
+from convs2s.files.compressed import decompressed_file
 from convs2s.files.tensors import save_tensors
 from convs2s.files.text import write_json, write_lines
 from convs2s.mirror.write import write_mirror
 from convs2s.training.run import train
+from convs2s.training.state_folder import ProgressFile
+from tests.faults.systems import READS_PROC
 from tests.support import tiny
 from tests.support.limits import files_of_at_most
 from tests.support.local_files import FilesBelow
@@ -243,3 +249,42 @@ def test_an_output_that_another_process_finishes_just_now_is_left_alone(
     message = refusal(growing, tmp_path, tmp_path)
     says(message, "another process has written it just now")
     assert (tmp_path / "a.txt").read_text() == "whole\n"
+
+
+@pytest.mark.parametrize("call", ["replace", "write_text"])
+def test_progress_that_cannot_be_written_ends_nothing_and_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: str
+) -> None:
+    def fail(path: Path, *_: object) -> None:
+        path.touch()
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(Path, call, fail)
+    ProgressFile(tmp_path).start("process 1 on here", "0123")
+    assert list(tmp_path.iterdir()) == []
+
+
+def write_half(path: Path, error: BaseException, read: Path) -> None:
+    with atomic_path(path) as temporary, decompressed_file(read) as stream:
+        temporary.write_text("half")
+        stream.read(1)
+        raise error
+
+
+@READS_PROC
+def test_a_block_that_fails_changes_nothing_and_a_disk_is_named(tmp_path: Path) -> None:
+    part = tmp_path / "part"
+    part.touch()
+    output = tmp_path / "out"
+    output.write_text("before")
+    with pytest.raises(KeyboardInterrupt):
+        write_half(output, KeyboardInterrupt(), part)
+    failing = OSError(errno.EIO, "Input/output error")  # of what is written meanwhile
+    with pytest.raises(UserError, match=r"out: cannot be written: Input/output error"):
+        write_half(output, failing, part)
+    part.unlink()
+    part.symlink_to("/proc/self/mem")  # can be opened; its first byte cannot be read
+    with pytest.raises(UserError, match=r"part: cannot be read: Input/output error"):
+        write_half(output, failing, part)
+    assert output.read_text() == "before"
+    assert {path.name for path in tmp_path.iterdir()} == {"out", "part"}
