@@ -35,14 +35,17 @@ ONE = ["a b"]
 LISTED = ListedHypothesis(0, "a", "LM= 1", 0, (), "list:7")
 
 
-METRICS = corpus_bleu, chrf, length_ratio, partial(rouge, options=RougeOptions())
-
-
-@pytest.mark.parametrize("metric", METRICS)
-def test_texts_of_unequal_number(metric: Callable[..., object]) -> None:
-    says(refusal(metric, TWO, ONE), "hypotheses: 2 lines", "the reference has 1")
-    says(refusal(metric, TWO, TWO, [*TWO, "x"]), "2 lines, but reference 2 has 3")
-    says(refusal(metric, [], []), "hypotheses: no lines to score")
+def test_texts_of_unequal_number() -> None:
+    scoring: tuple[Callable[..., object], ...] = (
+        corpus_bleu,
+        chrf,
+        length_ratio,
+        partial(rouge, options=RougeOptions()),
+    )
+    for metric in scoring:
+        says(refusal(metric, TWO, ONE), "hypotheses: 2 lines", "the reference has 1")
+        says(refusal(metric, TWO, TWO, [*TWO, "x"]), "2 lines, but reference 2 has 3")
+        says(refusal(metric, [], []), "hypotheses: no lines to score")
 
 
 def test_systems_and_features() -> None:
@@ -174,7 +177,7 @@ def test_statistics(monkeypatch: pytest.MonkeyPatch) -> None:
     says(message, "ledger:3: ", "sentence 2 has more matching n-grams than")
 
 
-OWN_METRICS = """
+METRICS = """
 lambda a, b: float('nan') => metric own: ... a finite number ... nan
 lambda a, b: '3' => metric own: ... a finite number
 lambda a, b: True => metric own: ... a finite number ... True
@@ -186,12 +189,9 @@ lambda a, b, source: 1 => metric own: needs the source ... --source
 """
 
 
-@pytest.mark.parametrize(("metric", "words"), rows(OWN_METRICS))
-def test_metrics_of_the_users_own(tmp_path: Path, metric: str, words: str) -> None:
-    (tmp_path / "own.py").write_text(
-        "import math\nfrom convs2s.scoring.bleu import Score\n"
-        f"METRICS = {{'own': {metric}}}\n"
-    )
-    export_extensions(["own.py"], tmp_path)
-    message = refusal(further_score, "own", ["a"], ["a"], source=None)
-    says(message, words)
+def test_metrics_of_the_users_own(tmp_path: Path) -> None:
+    imports = "import math\nfrom convs2s.scoring.bleu import Score\n"
+    for metric, words in rows(METRICS):
+        (tmp_path / "own.py").write_text(f"{imports}METRICS = {{'own': {metric}}}\n")
+        export_extensions(["own.py"], tmp_path)
+        says(refusal(further_score, "own", ["a"], ["a"], source=None), words)

@@ -138,12 +138,12 @@ None => preparation own. ... a line of text
 """
 
 
-@pytest.mark.parametrize(("made", "words"), rows(MADE))
-def test_a_preparation_of_the_users_own(tmp_path: Path, made: str, words: str) -> None:
-    (tmp_path / "own.py").write_text(OWN.format(made=made))
-    export_extensions(["own.py"], tmp_path)
-    own = Preparation("own", "en")
-    for step in (own.prepare, own.restore):
-        says(refusal(step, "a"), words)
+def test_a_preparation_of_the_users_own(tmp_path: Path) -> None:
+    for made, words in rows(MADE):
+        (tmp_path / "own.py").write_text(OWN.format(made=made))
+        export_extensions(["own.py"], tmp_path)
+        own = Preparation("own", "en")
+        says(refusal(own.prepare, "a"), words)
+        says(refusal(own.restore, "a"), words)
     message = refusal(Preparation, "nothing", "en")
     says(message, "preparation nothing: AttributeError: 'NoneType' object")
