@@ -272,7 +272,7 @@ def test_a_command_whose_worker_vanishes_or_freezes_says_so_and_goes_on(
     task: Path, tmp_path: Path
 ) -> None:
     """Workers listen nowhere but on the loopback interface."""
-    settings = tiny.settings(maximum_epochs=15)
+    settings = tiny.settings(maximum_epochs=15, checkpoint_minutes=1e-9)
     (tmp_path / "settings.json").write_text(json.dumps(training_settings(settings)))
     output = tmp_path / "model.safetensors"
     options = f"--settings {tmp_path}/settings.json --output {output} --workers 2"
