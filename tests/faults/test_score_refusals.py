@@ -50,8 +50,8 @@ def test_texts_of_unequal_number() -> None:
 
 def test_systems_and_features() -> None:
     says(refusal(compare, TWO, ONE, TWO), "system: 1 lines", "reference has 2")
-    stated = {"form": "tokenized", "names": ("old", "new"), "most": 1}
-    outputs = partial(compare_outputs, **stated)
+    names = ("old", "new")
+    outputs = partial(compare_outputs, form="tokenized", names=names, most=1)
     says(refusal(outputs, ONE, TWO, TWO, source=None), "old: 1 lines")
     says(refusal(outputs, TWO, TWO, TWO, source=ONE), "new: 2", "the source has 1")
     message = refusal(curve, [[LISTED]], ONE, ONE, str)
