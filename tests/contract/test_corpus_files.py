@@ -10,8 +10,7 @@ from convs2s.config.file_reference import local_path
 from convs2s.config.settings import Settings
 from convs2s.data.corpus import RawText, cut_text, extract_corpus, extract_reference
 from convs2s.files.text import NO_MARK, read_lines
-from tests.support.archives import make_archive
-from tests.support.local_files import FilesBelow
+from tests.support.archives import FilesBelow, make_archive
 from tests.support.refusals import refusal, rows, says
 
 pytestmark = pytest.mark.usefixtures("in_folder")

@@ -10,7 +10,7 @@ from convs2s.files.text import NO_MARK, read_line_pairs, write_lines
 from convs2s.text.corpus_filter import tokenize_and_filter
 from convs2s.text.preparation import tokenize_file
 from tests.conftest import Terminal
-from tests.support.local_files import FilesBelow
+from tests.support.archives import FilesBelow
 from tests.support.refusals import refusal, rows, says
 
 LONG = "x" * 1_000_000

@@ -6,7 +6,7 @@ from typing import Any
 
 from convs2s.data.titles import write_title_corpus
 from convs2s.files.text import read_line_pairs
-from tests.support.local_files import FilesBelow
+from tests.support.archives import FilesBelow
 from tests.support.refusals import refusal, rows, says
 
 PARTS = ("train", "valid", "test")

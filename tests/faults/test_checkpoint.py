@@ -14,9 +14,8 @@ import torch
 
 from convs2s.interop.checkpoint import evaluate, read_checkpoint
 from convs2s.interop.fairseq import FairseqFiles, import_fairseq, import_released
-from tests.support.archives import flipped
+from tests.support.archives import FilesBelow, flipped
 from tests.support.golden import DATA
-from tests.support.local_files import FilesBelow
 from tests.support.refusals import refusal, rows, says
 
 VECTORS = DATA / "fairseq_random"

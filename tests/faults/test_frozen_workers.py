@@ -12,13 +12,7 @@ import pytest
 
 from convs2s.files.locks import wait_for_lock
 from convs2s.training import heartbeat
-from convs2s.training.heartbeat import (
-    PULSE,
-    Pace,
-    Pulse,
-    beating,
-    ending_stuck_workers,
-)
+from convs2s.training.heartbeat import PULSE, Pace, Pulse, beating, ending_stuck_workers
 from tests.support.refusals import rows
 
 Killed = list[tuple[int, int]]
@@ -73,25 +67,22 @@ patient waiting =>
 """
 
 
-@pytest.mark.parametrize(("pulses", "hanging"), rows(HANGING))
 def test_of_workers_whose_hearts_beat_the_one_that_the_others_wait_for_is_killed(
-    tmp_path: Path,
-    killed: Killed,
-    monkeypatch: pytest.MonkeyPatch,
-    pulses: str,
-    hanging: str,
+    tmp_path: Path, killed: Killed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(heartbeat, "MOST_MISSED", 100_000)
-    with ExitStack() as files:
-        for process, pulse in enumerate(pulses.split()):
-            file = files.enter_context((tmp_path / str(process)).open("w"))
-            wait_for_lock(file)
-            file.write(json.dumps(asdict(PULSES[pulse])) + "\n")
-            file.flush()
-        with ending_stuck_workers(tmp_path):
-            time.sleep(0.5)
-    expected = [(int(process), signal.SIGKILL) for process in hanging.split()]
-    assert sorted(killed) == expected
+    for pulses, hanging in rows(HANGING):
+        killed.clear()
+        with ExitStack() as files:
+            for process, pulse in enumerate(pulses.split()):
+                file = files.enter_context((tmp_path / str(process)).open("w"))
+                wait_for_lock(file)
+                file.write(json.dumps(asdict(PULSES[pulse])) + "\n")
+                file.flush()
+            with ending_stuck_workers(tmp_path):
+                time.sleep(0.5)
+        expected = [(int(process), signal.SIGKILL) for process in hanging.split()]
+        assert sorted(killed) == expected, pulses
 
 
 def test_an_update_may_take_twenty_times_the_median_and_never_less_than_the_floor(

@@ -30,22 +30,28 @@ from convs2s.training.launch import launch, numa_options
 from tests.support import tiny
 from tests.support.refusals import refusal, rows, says
 
+GRANTS = {VISIBLE: "0,1", "SLURM_JOB_GPUS": "2,3", "NVIDIA_VISIBLE_DEVICES": "GPU-5f0e"}
 
-@pytest.fixture
+
+@pytest.fixture(autouse=True)
 def locks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The folder of locks in a place of the test's own, on a machine without a scheduler."""
-    for name in (VISIBLE, "SLURM_JOB_ID"):
+    """The folder of locks, in a place of the test's own.
+
+    This process was granted no GPU by a scheduler, and torch can use none.
+    """
+    for name in ("SLURM_JOB_ID", *GRANTS):
         monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     return lock_folder()
 
 
-def take(present: int = 2, wanted: int = 1) -> None:
-    with own_gpus(present, wanted):
+def take(wanted: int = 1) -> None:
+    """Take as many of the one GPU that there is."""
+    with own_gpus(1, wanted):
         pass
 
 
-@pytest.mark.usefixtures("locks")
 def test_two_trainings_on_two_gpus_get_one_each(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -56,7 +62,6 @@ def test_two_trainings_on_two_gpus_get_one_each(
         assert (one, other) == (["3"], ["GPU-1f"])
 
 
-@pytest.mark.usefixtures("locks")
 def test_a_training_waits_until_as_many_are_free(
     monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -79,7 +84,6 @@ def test_a_training_waits_until_as_many_are_free(
     assert capfd.readouterr().err == "waiting for 2 of the GPUs 0, 1\n"
 
 
-@pytest.mark.usefixtures("locks")
 def test_who_shares_gpus_or_has_been_granted_them_needs_no_lock(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -92,11 +96,10 @@ def test_who_shares_gpus_or_has_been_granted_them_needs_no_lock(
         assert one == other == ["0"]
 
 
-@pytest.mark.usefixtures("locks")
 def test_more_gpus_than_cuda_sees_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     for visible in ("0", "MIG-a,MIG-b"):
         monkeypatch.setenv(VISIBLE, visible)
-        says(refusal(take, 1, 2), "2 GPUs are requested", "sees 1; request fewer")
+        says(refusal(take, 2), "2 GPUs are requested", "sees 1; request fewer")
 
 
 def test_jobs_of_slurm_whose_gpus_have_equal_numbers_do_not_wait_for_each_other(
@@ -139,18 +142,6 @@ def test_planted_links_are_not_followed(locks: Path, tmp_path: Path, name: str) 
     assert precious.read_text() == "kept"
 
 
-GRANTS = {VISIBLE: "0,1", "SLURM_JOB_GPUS": "2,3", "NVIDIA_VISIBLE_DEVICES": "GPU-5f0e"}
-
-
-@pytest.fixture
-def no_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A machine on which torch can use no GPU, and a job that was granted none."""
-    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
-    for name in GRANTS:
-        monkeypatch.delenv(name, raising=False)
-
-
-@pytest.mark.usefixtures("no_gpu")
 @pytest.mark.parametrize("name", GRANTS)
 def test_granted_gpus_that_torch_cannot_use_are_refused(
     monkeypatch: pytest.MonkeyPatch, name: str
@@ -161,14 +152,12 @@ def test_granted_gpus_that_torch_cannot_use_are_refused(
     message = refusal(pick_device, "auto")
     says(message, f"{name}={GRANTS[name]}: torch can use no GPU", "CPUs only; install")
     assert message.endswith("; or set device to cpu")
-    assert pick_device("cpu", 8) == "cpu"
     # As is typed where a GPU shall not be used.
     for typed in ("", "-1"):
         monkeypatch.setenv(VISIBLE, typed)
         assert pick_device("auto") == "cpu"
 
 
-@pytest.mark.usefixtures("no_gpu")
 def test_several_workers_take_a_cpu_only_where_it_is_stated(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -231,23 +220,22 @@ ARCHITECTURES = f"""
 """
 
 
-@pytest.mark.parametrize(("capability", "compiled", "outcome"), rows(ARCHITECTURES))
 def test_a_gpu_that_torch_has_no_code_for_is_refused(
-    monkeypatch: pytest.MonkeyPatch, capability: str, compiled: str, outcome: str
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    have_gpu(monkeypatch, "a GPU", capability, compiled)
-    if outcome == "runs":
-        check_architecture()
-    else:
-        refusal(check_architecture)
+    for capability, compiled, outcome in rows(ARCHITECTURES):
+        have_gpu(monkeypatch, f"GPU of {capability}", capability, compiled)
+        if outcome == "runs":
+            check_architecture()
+        else:
+            refusal(check_architecture)
 
 
 def test_an_old_gpu_is_refused_before_workers_start(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     given = tiny.settings(precision="bf16")
-    job = tiny.job(tmp_path / "task", tmp_path / "model", given, device="auto")
+    job = tiny.job(tmp_path, tmp_path / "model", given, device="auto")
     turing = "Tesla T4", "(compute capability 7.5)", "does not support bf16"
     volta = "Tesla V100", "(compute capability 7.0)", "has code only for sm_75"
     for words, capability in ((turing, "7.5"), (volta, "7.0")):
@@ -261,15 +249,11 @@ def test_an_old_gpu_is_refused_before_workers_start(
     says(refusal(worker_device, "cuda"), *volta, *install)
 
 
-def test_bf16_needs_a_gpu_that_has_it(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_bf16_needs_a_gpu_that_has_it(monkeypatch: pytest.MonkeyPatch) -> None:
     have_gpu(monkeypatch, "Tesla T4", "7.5")
     check_precision("fp32", "cuda")
     check_precision("bf16", "cpu")
-    message = refusal(
-        load_ensemble, [tmp_path], "cuda", DecodingSettings(precision="bf16")
-    )
+    message = refusal(load_ensemble, [], "cuda", DecodingSettings(precision="bf16"))
     says(message, "Tesla T4 (compute capability 7.5) does not support bf16; request")
     have_gpu(monkeypatch, "NVIDIA A100", "8.0")
     check_precision("bf16", "cuda:1")

@@ -33,8 +33,7 @@ def test_a_generated_file_is_held_to_the_mirrors_own_checksum(tmp_path: Path) ->
         waits=(),
     )
     file.write_bytes(BODY.upper())
-    message = refusal(download)
-    says(message, "expected ", f"delete {mirror} to renew it")
+    says(refusal(download), "expected ", f"delete {mirror} to renew it")
     assert not output.exists()
     file.write_bytes(BODY)
     download()

@@ -19,7 +19,7 @@ from convs2s.training.network import (
     local_address,
 )
 from convs2s.training.workers import joined
-from tests.support.refusals import refusal, says
+from tests.support.refusals import refusal, rows, says
 
 UNSHARE = ("unshare", "--net", "--mount", "--uts")
 SECOND_MACHINE = """\
@@ -97,20 +97,12 @@ def ends_of_two_machines(folder: Path, **variables: str) -> list[str]:
     return [end.splitlines()[-1] for end in ends]
 
 
-def can_make_machines() -> bool:
-    """Return whether this process may make networks of its own, with cables between them."""
-    if sys.platform != "linux" or not all(map(shutil.which, ("unshare", "ip"))):
-        return False
-    cable = "ip link add cable type veth peer name end"
-    made = subprocess.run(
-        [*UNSHARE, "sh", "-c", cable], capture_output=True, check=False
-    )
-    return made.returncode == 0
-
-
 @pytest.fixture
 def machines(tmp_path: Path) -> Path:
-    if not can_make_machines():
+    """Their folder, where this process may make networks with cables between them."""
+    command = [*UNSHARE, "sh", "-c", "ip link add cable type veth peer name end"]
+    can_try = sys.platform == "linux" and shutil.which("unshare")
+    if not can_try or subprocess.run(command, check=False).returncode != 0:
         pytest.skip("network namespaces cannot be made here: they need Linux and root")
     return tmp_path
 
@@ -132,9 +124,7 @@ def meet_at(monkeypatch: pytest.MonkeyPatch, first: str) -> None:
     for name, value in (COMMON | {"MASTER_ADDR": first, "RANK": "0"}).items():
         monkeypatch.setenv(name, value)
     for name in NAMES:
-        # Set first, so that it is restored.
-        monkeypatch.setenv(name, "")
-        monkeypatch.delenv(name)
+        monkeypatch.delenv(name, raising=False)
 
 
 def test_a_worker_without_others_ends_at_its_time_limit(
@@ -152,32 +142,30 @@ def test_a_worker_without_others_ends_at_its_time_limit(
     assert time.monotonic() - begun < 30.0
 
 
-OWN, INTERFACE = "10.23.0.1", "cable"
+# By what the first machine knows itself => by what the other worker knows it => what is chosen. In
+# turn: the other worker is on the same machine; it knows the first one by no IPv4 address; by one
+# of this machine; each knows the first one by an address of its own; this one by none.
+ADDRESSES = """
+localhost => 127.0.1.1 =>
+localhost => =>
+localhost => 10.23.0.1 => cable
+10.23.0.1 => 192.0.2.1 => cable
+no.such.machine.invalid => 127.0.1.1 =>
+"""
 
 
-@pytest.mark.parametrize(
-    ("first", "told", "chosen"),
-    [
-        # The other worker is on the same machine, or knows the first one by no IPv4 address.
-        ("localhost", "127.0.1.1", None),
-        ("localhost", "", None),
-        # It knows an address of this machine.
-        ("localhost", OWN, INTERFACE),
-        # Each knows the first machine by an address of its own.
-        (OWN, "192.0.2.1", INTERFACE),
-        ("no.such.machine.invalid", "127.0.1.1", None),
-    ],
-)
 def test_the_interface_of_the_first_machine_is_that_by_which_the_others_know_it(
-    monkeypatch: pytest.MonkeyPatch, first: str, told: str, chosen: str | None
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    meet_at(monkeypatch, first)
     monkeypatch.setattr(network, "local_address", lambda address: address)
-    monkeypatch.setattr(network, "interface_of", {OWN: INTERFACE}.get)
-    store = HashStore()
-    store.set("convs2s/address of the first machine/1", told)
-    choose_interface(store)
-    assert [os.environ.get(name) for name in NAMES] == [chosen] * 2
+    monkeypatch.setattr(network, "interface_of", {"10.23.0.1": "cable"}.get)
+    for first, told, chosen in rows(ADDRESSES):
+        meet_at(monkeypatch, first)
+        store = HashStore()
+        store.set("convs2s/address of the first machine/1", told)
+        choose_interface(store)
+        found = [os.environ.get(name, "") for name in NAMES]
+        assert found == [chosen] * 2, (first, told)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="interfaces are looked up by Linux")

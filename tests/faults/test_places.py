@@ -12,7 +12,7 @@ import pytest
 from convs2s.cli.main import main
 from convs2s.config.identity import training_settings
 from convs2s.training.run import train
-from tests.faults.systems import READS_PROC
+from tests.faults.systems import READS_PROC, failing
 from tests.support import tiny
 from tests.support.checkout import Checkout
 from tests.support.refusals import rows, says
@@ -63,13 +63,8 @@ export-results . {"9" * 300} => {"9" * 80}...: File name too long
 """
 
 
-@pytest.mark.parametrize(("command", "message"), rows(COMMANDS))
 def test_numbers_names_and_places_have_bounds(
-    command: str,
-    message: str,
-    root: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     os.mkfifo("pipe")
@@ -77,10 +72,11 @@ def test_numbers_names_and_places_have_bounds(
         Path(name).symlink_to(root / name)
     sources = "--source-dictionary b --target-dictionary c"
     place = "typo/b: cannot be written: no folder typo: make it first"
-    said = fault(command.replace("SOURCES", sources))
-    says(said, "convs2s: error: ", message.replace("PLACE", place))
-    left = {path.name for path in tmp_path.iterdir()}
-    assert left == {"pipe", "config", "config.yaml"}
+    for command, message in rows(COMMANDS):
+        said = fault(command.replace("SOURCES", sources))
+        says(said, "convs2s: error: ", message.replace("PLACE", place))
+        left = {path.name for path in tmp_path.iterdir()}
+        assert left == {"pipe", "config", "config.yaml"}, command
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="of Linux")
@@ -99,12 +95,8 @@ def test_a_standard_output_that_fails_is_one_line(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """The system names no file, as it is open already."""
-
-    def fail(*_: object) -> None:
-        raise OSError(errno.EIO, os.strerror(errno.EIO))
-
     monkeypatch.setattr("convs2s.cli.main._drop_output", lambda: None)
-    monkeypatch.setattr("convs2s.publish.card.model_card", fail)
+    monkeypatch.setattr("convs2s.publish.card.model_card", failing(errno.EIO))
     message = fault("card model.safetensors")
     says(message, "error: the output cannot be written: Input/output error")
 

@@ -1,27 +1,33 @@
-"""What cannot be published: models, folders of the Hub, and results that have changed."""
+"""What cannot be published: models, folders of the Hub, and results that change or have changed."""
 
 import os
 import shutil
 import sys
+import threading
 import zipfile
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from convs2s.errors import UserError
 from convs2s.files.atomic import whole_files
 from convs2s.files.checksums import sha256
 from convs2s.files.tensors import load_tensors, save_tensors
 from convs2s.mirror.write import write_mirror
 from convs2s.model_file import load_model, save_model
+from convs2s.publish import results as publishing
 from convs2s.publish.card import model_card
 from convs2s.publish.hub import MODEL_NAME, export_hub, export_onnx, pull, push
 from convs2s.publish.results import export_results
+from convs2s.training.finished import finished_states, remove_state
 from tests.conftest import Terminal
+from tests.faults.campaign.samples import prepare_by_hand
 from tests.faults.hub import COMMIT, REPOSITORY, Hub
 from tests.support.refusals import refusal, rows, says
-
-RUN = "models/small/seed1"
 
 
 @pytest.fixture
@@ -82,15 +88,15 @@ def test_models_without_graphs_leave_nothing(
     assert list(tmp_path.iterdir()) == [broken]
 
 
-@pytest.mark.parametrize("name", [MODEL_NAME, "README.md"])
 def test_a_wrong_checksum_leaves_nothing(
-    folder: Path, hub: Hub, tmp_path: Path, name: str
+    folder: Path, hub: Hub, tmp_path: Path
 ) -> None:
     push(folder, REPOSITORY)
-    hub.damaged.add(name)
-    said = refusal(pull, REPOSITORY, tmp_path / "copy")
-    says(said, f"{REPOSITORY}: {name}: its checksum is not the one", "pull it again")
-    assert not list(tmp_path.glob("copy*"))
+    for name in (MODEL_NAME, "README.md"):
+        hub.damaged = {name}
+        said = refusal(pull, REPOSITORY, tmp_path / "copy")
+        says(said, f"{REPOSITORY}: {name}: its checksum is not the one", "pull it aga")
+        assert not list(tmp_path.glob("copy*"))
 
 
 def test_what_the_hub_has_not_or_refuses(
@@ -230,14 +236,14 @@ moved => exported => no folder above
 """
 
 
-@pytest.mark.parametrize(("folder", "output", "words"), rows(PLACES))
 def test_where_no_results_are_and_no_archive_can_be(
-    results: Path, tmp_path: Path, folder: str, output: str, words: str
+    results: Path, tmp_path: Path
 ) -> None:
     (tmp_path / "there.zip").touch()
     (tmp_path / "empty").mkdir()
     shutil.copytree(results, tmp_path / "moved")
-    says(refusal(export_results, tmp_path / folder, tmp_path / output), words)
+    for folder, output, words in rows(PLACES):
+        says(refusal(export_results, tmp_path / folder, tmp_path / output), words)
 
 
 def test_a_temporary_folder_that_stays_is_not_published(
@@ -250,3 +256,70 @@ def test_a_temporary_folder_that_stays_is_not_published(
         assert ".partial." not in "".join(archive.namelist())
         for name in ("SHA256SUMS", "ro-crate-metadata.json"):
             assert b".partial." not in archive.read(name)
+
+
+# ---- results that another process removes or writes meanwhile ----
+
+
+def test_of_two_exports_to_one_folder_one_is_refused(
+    results: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    both = threading.Barrier(2)
+
+    def wait_for_the_other(model: Path) -> str:
+        with suppress(threading.BrokenBarrierError):
+            both.wait(0.5)
+        return model_card(model)
+
+    monkeypatch.setattr(publishing, "model_card", wait_for_the_other)
+    out = tmp_path / "out"
+    with ThreadPoolExecutor(2) as pool:
+        exports = [pool.submit(export_results, results, out) for _ in range(2)]
+    (error,) = filter(None, (export.exception() for export in exports))
+    assert isinstance(error, UserError)
+    says(str(error), "out: exists already: remove it, or give another name")
+    assert not list(tmp_path.glob(".*"))
+
+
+def test_a_file_that_a_job_removes_meanwhile_is_named(
+    results: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gone = results / "gone.txt"
+    gone.write_text("")
+    place = publishing.find_start
+
+    def remove(*arguments: Any) -> Path:
+        gone.unlink()
+        return place(*arguments)
+
+    monkeypatch.setattr(publishing, "find_start", remove)
+    message = refusal(export_results, results, tmp_path / "out")
+    says(message, "gone.txt: was removed while it was exported")
+
+
+def test_what_vanishes_ends_no_search(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    prepare_by_hand(tmp_path)  # with a training that has kept its states
+    monkeypatch.chdir(tmp_path)
+    folder = tmp_path / "results/tiny"
+    scandir = os.scandir
+    vanishing = folder / "vanishing/a.json"
+    unfinished = folder / ".partial.abc/training.json"
+
+    def removed_before(path: str | int | Path) -> object:
+        if str(path) == str(vanishing.parent):
+            shutil.rmtree(vanishing.parent, ignore_errors=True)
+        return scandir(path)
+
+    for path in (vanishing, unfinished):
+        path.parent.mkdir()
+        path.write_text("{")
+    monkeypatch.setattr("os.scandir", removed_before)
+    (state,) = finished_states(folder)
+    assert unfinished not in {*whole_files(folder)}
+    vanishing.parent.mkdir()
+    export_results(folder, folder.parent / "out.zip")
+    remove_state(state)
+    remove_state(state)  # somebody else has
+    assert finished_states(folder) == {}

@@ -22,6 +22,7 @@ from convs2s.pipeline.living import FOLDER, JOBS_LOCK, RUN, living_job
 from convs2s.pipeline.run import begin_run, hold_results
 from convs2s.text.languages import preparation_warning
 from tests.faults.limits import without_locks
+from tests.faults.systems import failing
 from tests.support.own_pair import TASK
 from tests.support.processes import job_command, wait_for
 from tests.support.refusals import refusal, rows, says
@@ -41,9 +42,8 @@ def restarts(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Comman
     monkeypatch.setattr(run, "_SECONDS_BETWEEN_LOOKS", 0.05)
     monkeypatch.setattr(run, "_held", [])
     monkeypatch.setenv("PATH", str(tmp_path / "bin"))
-    monkeypatch.setenv(RUN, "before")  # to have it as it was after the test
-    monkeypatch.delenv(RUN)
-    monkeypatch.delenv("SLURM_JOB_ID", raising=False)
+    for name in (RUN, "SLURM_JOB_ID"):
+        monkeypatch.delenv(name, raising=False)
     yield commands
     for lock in run._held:
         lock.close()
@@ -61,58 +61,45 @@ def test_a_second_run_is_refused_with_the_name_of_the_first(
     assert restarts == []
 
 
-@pytest.fixture
-def clones(tmp_path: Path) -> list[Path]:
-    """Two clones that have the same results by a link."""
-    (tmp_path / "shared").mkdir()
-    (tmp_path / "shared").chmod(0o775)
-    folders = [tmp_path / "first", tmp_path / "second"]
-    for folder in folders:
-        folder.mkdir()
-        (folder / "results").symlink_to("../shared")
-    return folders
-
-
 def test_a_run_on_the_same_results_is_refused_with_the_name_of_the_first(
-    clones: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    first, second = clones
+    """Two clones have them by a link."""
+    shared = tmp_path / "shared"
+    shared.mkdir()
+    shared.chmod(0o775)
+    first, second = tmp_path / "first", tmp_path / "second"
+    for folder in (first, second):
+        folder.mkdir()
+        (folder / "results").symlink_to(shared)
     monkeypatch.chdir(first)
     hold_results(Path("results"))
     monkeypatch.chdir(second)
     me = f"process {os.getpid()} on {os.uname().nodename}, since "
     message = refusal(hold_results, Path("results"))
-    says(message, f"{tmp_path}/shared: another snakemake makes these results ({me}")
+    says(message, f"{shared}: another snakemake makes these results ({me}")
     says(message, f", in {first}): wait until it ends, or end it (Ctrl-C, or kill")
     hold_results(Path("results/scales/demo"))  # of another scale
     run._held[0].close()  # as the process ends
     hold_results(Path("results"))
-    lock = tmp_path / "shared/.run.lock"
+    lock = shared / ".run.lock"
     assert f"in {second}\n" in lock.read_text()
     assert lock.stat().st_mode & 0o777 == 0o664  # whoever may write the folder
 
 
 def test_results_that_cannot_be_locked_are_left_so(
-    clones: list[Path], monkeypatch: pytest.MonkeyPatch
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """As somebody else's, of which a run only reads, or those on a disk without locks."""
-
-    def fail_with(number: int) -> Callable[..., None]:
-        def fail(*_: object) -> None:
-            raise OSError(number, os.strerror(number))
-
-        return fail
-
-    for call, number in (
-        ("fcntl.flock", errno.ENOLCK),
-        ("pathlib.Path.open", errno.EROFS),
-    ):
-        monkeypatch.setattr(call, fail_with(number))
-        for clone in clones:
-            hold_results(clone / "results")
-    monkeypatch.setattr("pathlib.Path.open", fail_with(errno.EIO))
+    results = Path("results")
+    monkeypatch.setattr(fcntl, "flock", without_locks)
+    hold_results(results)
+    hold_results(results)
+    monkeypatch.setattr(Path, "open", failing(errno.EROFS))
+    hold_results(results)
+    monkeypatch.setattr(Path, "open", failing(errno.EIO))
     with pytest.raises(OSError, match="Input/output error"):
-        hold_results(clones[0] / "results")
+        hold_results(results)
 
 
 def test_jobs_of_an_earlier_run_are_waited_for(
@@ -186,25 +173,21 @@ def test_jobs_that_wait_in_slurm_are_waited_for(
     assert len(restarts) == 1
 
 
-def test_a_slurm_that_does_not_answer_is_waited_for(
+def test_a_slurm_that_does_not_answer_is_waited_for_where_a_run_on_slurm_has_been(
     settings: Settings,
     squeue: Callable[[str], None],
     restarts: Commands,
     capfd: pytest.CaptureFixture[str],
 ) -> None:
     squeue("exit 1")
+    logs = Path(".snakemake/slurm_logs").rename("elsewhere")
+    begin_run(settings)
+    assert restarts == []
+    logs.rename(".snakemake/slurm_logs")
+    run._held.pop().close()
     begin_run(settings)
     assert f"{WAITS}jobs of Slurm, which does not" in capfd.readouterr().err
     assert len(restarts) == 1
-
-
-def test_where_no_run_on_slurm_has_been_slurm_is_not_asked(
-    settings: Settings, squeue: Callable[[str], None], restarts: Commands
-) -> None:
-    squeue("exit 1")
-    Path(".snakemake/slurm_logs").rmdir()
-    begin_run(settings)
-    assert restarts == []
 
 
 def test_without_locks_of_the_file_system_slurm_alone_is_asked(
@@ -260,20 +243,16 @@ te => wmt16 => 'te': words are not cut at the signs
 """
 
 
-@pytest.mark.parametrize(("code", "preparation", "words"), rows(WARNINGS))
 def test_text_that_the_preparation_does_not_suit_is_told_of(
-    settings: Settings,
-    capsys: pytest.CaptureFixture[str],
-    code: str,
-    preparation: str,
-    words: str,
+    settings: Settings, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    stated = yaml.safe_load(TASK.replace("target: fr", f"target: {code}"))
-    stated["preparation"] = {"train": preparation, "test": preparation}
+    stated = yaml.safe_load(TASK.replace("target: fr", "target: zh"))
     mine = Task.model_validate(stated).named("mine")
     begin_run(replace(settings, tasks={**settings.tasks, "mine": mine}))
     (line,) = capsys.readouterr().err.splitlines()
-    says(line, "warning: mine: ", *words.split(" ... "))
+    assert line == f"warning: mine: {preparation_warning('zh', 'moses_train')}"
+    for code, preparation, words in rows(WARNINGS):
+        says(preparation_warning(code, preparation) or "", words)
 
 
 def test_of_what_an_extension_prepares_or_moses_has_a_list_for_nothing_is_said() -> (

@@ -2,8 +2,8 @@
 
 from base64 import b64encode
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
-from typing import Any
 from zlib import compress
 
 import numpy as np
@@ -12,8 +12,6 @@ import yaml
 
 from convs2s.cli.main import main
 from convs2s.config.extensions import export_extensions
-from convs2s.config.load import load
-from convs2s.config.task import RougeSettings
 from convs2s.files.text import write_lines
 from convs2s.scoring import bleu
 from convs2s.scoring.bleu import (
@@ -25,54 +23,40 @@ from convs2s.scoring.bleu import (
     length_ratio,
 )
 from convs2s.scoring.comparison import compare_outputs
-from convs2s.scoring.evaluation import (
-    BleuEvaluation,
-    RougeEvaluation,
-    evaluate_bleu,
-    evaluate_rouge,
-    further_score,
-)
+from convs2s.scoring.evaluation import BleuEvaluation, RougeEvaluation, further_score
 from convs2s.scoring.n_best import ListedHypothesis
-from convs2s.scoring.reports.layout import Report
 from convs2s.scoring.reranking import curve
 from convs2s.scoring.rouge import RougeOptions, rouge
-from convs2s.scoring.summary import summarize_runs
+from tests.contract.score_files import decoded, report, scored_bleu, scored_rouge
 from tests.support.refusals import refusal, rows, says
 
-RUN = "models/small/seed1"
 TWO = ["a b", "c"]
 ONE = ["a b"]
 LISTED = ListedHypothesis(0, "a", "LM= 1", 0, (), "list:7")
 
 
-def rouge_of(*texts: list[str]) -> object:
-    return rouge(*texts, options=RougeOptions())
+def test_texts_of_unequal_number() -> None:
+    scoring: tuple[Callable[..., object], ...] = (
+        corpus_bleu,
+        chrf,
+        length_ratio,
+        partial(rouge, options=RougeOptions()),
+    )
+    for metric in scoring:
+        says(refusal(metric, TWO, ONE), "hypotheses: 2 lines", "the reference has 1")
+        says(refusal(metric, TWO, TWO, [*TWO, "x"]), "2 lines, but reference 2 has 3")
+        says(refusal(metric, [], []), "hypotheses: no lines to score")
 
 
-def outputs(*texts: list[str], source: list[str] | None = None) -> object:
+def test_systems_and_features() -> None:
+    says(refusal(compare, TWO, ONE, TWO), "system: 1 lines", "reference has 2")
     names = ("old", "new")
-    return compare_outputs(*texts, form="tokenized", names=names, most=1, source=source)
-
-
-@pytest.mark.parametrize("metric", [corpus_bleu, chrf, length_ratio, rouge_of])
-def test_texts_of_unequal_number(metric: Callable[..., object]) -> None:
-    says(refusal(metric, TWO, ONE), "hypotheses: 2 lines", "the reference has 1")
-    says(refusal(metric, TWO, TWO, [*TWO, "x"]), "2 lines, but reference 2 has 3")
-    says(refusal(metric, [], []), "hypotheses: no lines to score")
-
-
-@pytest.mark.parametrize(
-    ("refused", "words"),
-    [
-        (lambda: compare(TWO, ONE, TWO), ["system: 1 lines", "reference has 2"]),
-        (lambda: outputs(ONE, TWO, TWO), ["old: 1 lines"]),
-        (lambda: outputs(TWO, TWO, TWO, source=ONE), ["new: 2", "the source has 1"]),
-        (lambda: curve([[LISTED]], ONE, ONE, str), ["list:7: ", "'LogLikelihood= "]),
-        (lambda: LISTED.with_feature("LM", 1), ["list:7: ", "choose another name"]),
-    ],
-)
-def test_systems_and_features(refused: Callable[[], object], words: list[str]) -> None:
-    says(refusal(refused), *words)
+    outputs = partial(compare_outputs, form="tokenized", names=names, most=1)
+    says(refusal(outputs, ONE, TWO, TWO, source=None), "old: 1 lines")
+    says(refusal(outputs, TWO, TWO, TWO, source=ONE), "new: 2", "the source has 1")
+    message = refusal(curve, [[LISTED]], ONE, ONE, str)
+    says(message, "list:7: ", "'LogLikelihood= ")
+    says(refusal(LISTED.with_feature, "LM", 1), "list:7: ", "choose another name")
 
 
 def test_a_tokenizer_whose_package_is_not_installed(
@@ -104,17 +88,15 @@ def command_fails(*words: object) -> str:
     return str(error.value)
 
 
-@pytest.mark.parametrize(("content", "words"), rows(LISTS))
-def test_n_best_lists(tmp_path: Path, content: str, words: str) -> None:
+def test_n_best_lists(tmp_path: Path) -> None:
     path = tmp_path / "list"
     reference = tmp_path / "reference"
-    path.write_text(content.replace("LINE", LINE))
     write_lines(reference, TWO)
-    for command in (
-        ("score", "oracle", path, "--reference", reference),
-        ("rerank", path),
-    ):
-        says(command_fails(*command), *words.split(" ... "))
+    for content, words in rows(LISTS):
+        path.write_text(content.replace("LINE", LINE))
+        said = command_fails("score", "oracle", path, "--reference", reference)
+        says(said, words)
+        says(command_fails("rerank", path), words)
 
 
 def test_a_list_of_more_sentences_than_the_text(model: Path, tmp_path: Path) -> None:
@@ -129,60 +111,20 @@ def test_a_list_of_more_sentences_than_the_text(model: Path, tmp_path: Path) -> 
     says(said, "list:3: sentence 2, but the source has 2 lines")
 
 
-def test_translations(results: Path) -> None:
-    lines = results / f"{RUN}/test.beam5.jsonl"
-    first, _, third = lines.read_text("utf-8").splitlines()
+def test_translations(tmp_path: Path) -> None:
     for second, words in (
-        (third, ["line 2, found that of line 3"]),
-        ('{"line": 2}', ["not a translation", "source", "decode"]),
-        ("7", ["not a translation"]),
+        (decoded(3, "a"), ["lines:2: ", "line 2, found that of line 3"]),
+        ({"line": 2}, ["lines:2: not a translation", "source", "decode"]),
+        (7, ["lines:2: not a translation"]),
     ):
-        write_lines(lines, [first, second])
-        message = refusal(
-            evaluate_bleu,
-            translations=lines,
-            raw=lines,
-            tokenized=lines,
-            output=results / "bleu",
-            test_set="test",
-            manifest={},
-        )
-        says(message, f"{lines}:2: ", *words)
-    assert not (results / "bleu").exists()
+        lines = [decoded(1, "a"), second]
+        says(refusal(scored_bleu, tmp_path, "bleu", lines), *words)
+        assert not (tmp_path / "bleu").exists()
 
 
-def rouge_scores(
-    results: Path, name: str, *references: list[str], **stated: Any
-) -> Path:
-    """Score the three translations of a finished run; return the file."""
-    paths = []
-    for number, texts in enumerate(references):
-        paths.append(results / f"reference{number}")
-        write_lines(paths[-1], texts)
-    evaluate_rouge(
-        translations=results / f"{RUN}/test.beam5.jsonl",
-        references=paths,
-        exceptions=None,
-        output=results / name,
-        test_set="test",
-        settings=RougeSettings(**{"lead_words": 3} | stated),
-        manifest={},
-    )
-    return results / name
-
-
-def test_a_reference_of_another_test_set(results: Path) -> None:
-    message = refusal(rouge_scores, results, "rouge", ["a"] * 3, TWO)
-    says(message, "test.beam5.jsonl: 3 lines", "reference1 has 2")
-
-
-def report_refused(folder: Path, kind: type[Any], *scores: Path) -> str:
-    """Return why the scores are not summarized."""
-    runs = {("test", path.name): path for path in scores}
-    written = Report(folder / "report.txt", folder / "report.json", None, {})
-    message = refusal(summarize_runs, kind, runs, written)
-    assert not written.text.exists()
-    return message
+def test_a_reference_of_another_test_set(tmp_path: Path) -> None:
+    message = refusal(scored_rouge, tmp_path, "rouge", references=[["a"] * 3, TWO])
+    says(message, "lines: 3 lines", "reference1 has 2")
 
 
 STATED = """
@@ -192,14 +134,14 @@ STATED = """
 """
 
 
-@pytest.mark.parametrize(("stated", "words"), rows(STATED))
-def test_runs_that_were_scored_differently(
-    results: Path, stated: str, words: str
-) -> None:
-    first = rouge_scores(results, "a", ["a"] * 3)
-    second = rouge_scores(results, "b", ["a"] * 3, **yaml.safe_load(stated))
-    message = report_refused(results, RougeEvaluation, first, second)
-    says(message, *words.split(" ... "))
+def test_runs_that_were_scored_differently(tmp_path: Path) -> None:
+    for stated, words in rows(STATED):
+        runs = {
+            ("test", "seed1"): scored_rouge(tmp_path, "a"),
+            ("test", "seed2"): scored_rouge(tmp_path, "b", **yaml.safe_load(stated)),
+        }
+        says(refusal(report, tmp_path, RougeEvaluation, runs), words)
+        assert not (tmp_path / "bleu.txt").exists()
 
 
 CHANGES = """
@@ -209,13 +151,14 @@ version:2. => version:1. => b: tokenized BLEU: ... version:1.
 """
 
 
-@pytest.mark.parametrize(("old", "new", "words"), rows(CHANGES))
-def test_evaluations(results: Path, old: str, new: str, words: str) -> None:
-    scores = results / f"{RUN}/test.beam5.bleu.json"
-    other = results / "b"
-    other.write_text(scores.read_text("utf-8").replace(old, new), "utf-8")
-    message = report_refused(results, BleuEvaluation, scores, other)
-    says(message, *words.split(" ... "))
+def test_evaluations(tmp_path: Path) -> None:
+    runs = {}
+    for name in ("a", "b"):
+        runs["test", name] = scored_bleu(tmp_path, name, [decoded(1, "a")])
+    content = (tmp_path / "b").read_text("utf-8")
+    for old, new, words in rows(CHANGES):
+        (tmp_path / "b").write_text(content.replace(old, new), "utf-8")
+        says(refusal(report, tmp_path, BleuEvaluation, runs), words)
 
 
 def test_statistics(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -246,21 +189,9 @@ lambda a, b, source: 1 => metric own: needs the source ... --source
 """
 
 
-@pytest.mark.parametrize(("metric", "words"), rows(METRICS))
-def test_metrics_of_the_users_own(tmp_path: Path, metric: str, words: str) -> None:
-    (tmp_path / "own.py").write_text(
-        "import math\nfrom convs2s.scoring.bleu import Score\n"
-        f"METRICS = {{'own': {metric}}}\n"
-    )
-    export_extensions(["own.py"], tmp_path)
-    message = refusal(further_score, "own", ["a"], ["a"], source=None)
-    says(message, *words.split(" ... "))
-
-
-def test_a_set_to_tune_on_that_the_task_has_not(copy: Path) -> None:
-    path = copy / "config/decodings.yaml"
-    text = path.read_text("utf-8")
-    path.write_text(text.replace("tuned_on: newstest2015", "tuned_on: newstest2051"))
-    settings = load(copy)
-    message = refusal(settings.check_whole, settings.broken)
-    says(message, "wmt14_en_de.yaml", "'beam5_en_de'", "newstest2051", "newstest2015")
+def test_metrics_of_the_users_own(tmp_path: Path) -> None:
+    imports = "import math\nfrom convs2s.scoring.bleu import Score\n"
+    for metric, words in rows(METRICS):
+        (tmp_path / "own.py").write_text(f"{imports}METRICS = {{'own': {metric}}}\n")
+        export_extensions(["own.py"], tmp_path)
+        says(refusal(further_score, "own", ["a"], ["a"], source=None), words)

@@ -91,69 +91,51 @@ def post(server: ModelServer, path: str, body: bytes) -> Answer:
     return server.ask(path, body, {"Content-Type": kind})
 
 
-@pytest.mark.parametrize(("path", "body", "words"), rows(REQUESTS))
-def test_a_bad_request_is_told_why(
-    server: ModelServer, path: str, body: str, words: str
-) -> None:
-    body = body.replace("NAME", "Content-Disposition: form-data; name")
-    answer = post(server, path, body.encode("latin-1"))
-    assert answer.status == 400
-    says(answer.content["error"], *words.split(" ... "))
+def assert_refused(answer: Answer, status: int, *words: str) -> None:
+    """Fail the test unless a request is refused with this status and these words."""
+    assert answer.status == status, answer.body
+    says(answer.content["error"], *words)
 
 
-@pytest.mark.parametrize(
-    ("texts", "words"),
-    [
+def test_a_bad_request_is_told_why(server: ModelServer) -> None:
+    for path, body, words in rows(REQUESTS):
+        body = body.replace("NAME", "Content-Disposition: form-data; name")
+        answer = post(server, path, body.encode("latin-1"))
+        assert_refused(answer, 400, words)
+
+
+def test_a_request_of_more_than_is_allowed(server: ModelServer) -> None:
+    for texts, words in (
         (["w1"] * 65, "65 texts, but at most 64 are allowed"),
         (["é" * 201], "402 bytes, but at most 400 are allowed"),
         (["W1. W2. W3."] * 30, "90 sentences, but at most 80 are allowed"),
         (["w" * 200_000], "more than 157,696 bytes"),
         (["w1", "w2 " * 64], "sentence of 64 tokens, but at most 63 are allowed"),
         (["w1 " * 60] * 12, "more than 2,000: send fewer sentences"),
-    ],
-)
-def test_a_request_of_more_than_is_allowed(
-    server: ModelServer, texts: list[str], words: str
-) -> None:
-    answer = server.translate(*texts)
-    assert answer.status == 413
-    says(answer.content["error"], "request: ", words)
+    ):
+        assert_refused(server.translate(*texts), 413, "request: ", words)
 
 
-@pytest.mark.parametrize(
-    ("name", "content", "words"),
-    [
+def test_a_document_of_more_than_is_allowed(server: ModelServer) -> None:
+    for name, content, words in (
         ("a.txt", b"w1 " * 20_000, "more than 54,096 bytes"),
         ("a.html", (b"<p>" + b"w" * 20_000) * 2, "40,000 bytes of text"),
         ("a.html", b"<p>w1" * 81, "81 texts, but at most 80"),
         ("a.txt", b"W1. " * 81, "81 sentences, but at most 80"),
-    ],
-)
-def test_a_document_of_more_than_is_allowed(
-    server: ModelServer, name: str, content: bytes, words: str
-) -> None:
-    head = f'--b\r\nContent-Disposition: form-data; name="file"; filename="{name}"'
-    body = head.encode() + b"\r\n\r\n" + content + b"\r\n--b--"
-    answer = post(server, "/translate_file", body)
-    assert answer.status == 413
-    says(answer.content["error"], "request: ", words)
+    ):
+        head = f'--b\r\nContent-Disposition: form-data; name="file"; filename="{name}"'
+        body = head.encode() + b"\r\n\r\n" + content + b"\r\n--b--"
+        assert_refused(post(server, "/translate_file", body), 413, "request: ", words)
 
 
-@pytest.mark.parametrize(
-    ("body", "words"),
-    [
+def test_what_has_too_many_parts_is_not_read(server: ModelServer) -> None:
+    for body, words in (
         (b"[" * 100_000, "maximum recursion"),
         (b"q=1&" * 101, "not a form"),
         (b"\r\n--b" * 102 + b"--", "expected up to 100 parts"),
         (b"--b\r\n" + b"x" * 2000 + b"\r\n\r\n\r\n--b--", "longer than 1024"),
-    ],
-)
-def test_what_has_too_many_parts_is_not_read(
-    server: ModelServer, body: bytes, words: str
-) -> None:
-    answer = post(server, "/translate", body)
-    assert answer.status == 400
-    says(answer.content["error"], words)
+    ):
+        assert_refused(post(server, "/translate", body), 400, words)
 
 
 # A form is taken from programs alone, not from any page.
@@ -173,15 +155,13 @@ GET /download_file/a.txt => => 404
 """
 
 
-@pytest.mark.parametrize(("asked", "headers", "status"), rows(HEADS))
-def test_a_request_is_refused_by_its_head(
-    server: ModelServer, asked: str, headers: str, status: str
-) -> None:
-    method, path = asked.split()
-    stated = dict(header.split(": ") for header in headers.splitlines())
-    answer = server.ask(path, None, stated, method)
-    assert answer.status == int(status)
-    assert answer.content["error"]
+def test_a_request_is_refused_by_its_head(server: ModelServer) -> None:
+    for asked, headers, status in rows(HEADS):
+        method, path = asked.split()
+        stated = dict(header.split(": ") for header in headers.splitlines())
+        answer = server.ask(path, None, stated, method)
+        assert answer.status == int(status), (asked, headers)
+        assert answer.content["error"]
 
 
 def test_of_a_thousand_wrong_texts_one_is_reported() -> None:
@@ -209,12 +189,10 @@ def test_attention_that_is_too_large_or_that_the_model_has_not(
 ) -> None:
     """It has a weight for each pair of tokens, in each of the best hypotheses."""
     answer = server.translate("w" * 283, attention=True, n_best=2)
-    assert answer.status == 413
-    says(answer.content["error"], "request: attention: too much text")
+    assert_refused(answer, 413, "request: attention: too much text")
     monkeypatch.setattr(Translator, "attends", False)
     answer = server.translate("w1", attention=True)
-    assert answer.status == 400
-    says(answer.content["error"], "request: attention: the model of these languages")
+    assert_refused(answer, 400, "request: attention: the model of these languages")
 
 
 # ---- what ends a translation ----
@@ -235,8 +213,7 @@ def test_a_translation_that_takes_too_long_is_stopped(
     monkeypatch.setattr(Translator, "translate_tokens", translate_for_ever)
     with serving(sharp, SEARCH, answer_seconds=0.5) as running:
         answer = running.translate("w1")
-        assert answer.status == 503
-        says(answer.content["error"], "request: not translated within 0.5 s")
+        assert_refused(answer, 503, "request: not translated within 0.5 s")
         assert ended.wait(60)
 
 

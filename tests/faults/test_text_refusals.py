@@ -36,66 +36,61 @@ READERS: dict[str, Callable[[Path], object]] = {
 }
 
 
-@pytest.mark.parametrize(("table", "content", "words"), rows(TABLES))
-def test_tables(tmp_path: Path, table: str, content: str, words: str) -> None:
+def test_tables(tmp_path: Path) -> None:
     path = tmp_path / "other.tsv"
-    path.write_text(content)
-    line, *others = words.split(" ... ")
-    says(refusal(READERS[table], path), f"{path}{line}", *others)
+    for table, content, words in rows(TABLES):
+        path.write_text(content)
+        says(refusal(READERS[table], path), f"{path}{words}")
 
 
-@pytest.mark.parametrize(
-    ("refused", "words"),
-    [
-        (lambda: learn_codes([], 10), ["no word", "corpus/counts.txt", "`clean`"]),
-        (lambda: learn_codes([("<unk>", 3)], 10), ["no word"]),
-        (lambda: Bpe(CODES, set()), ["lower the vocabulary's threshold"]),
-        (lambda: Bpe("#version: 0.2\na b\nx\n"), ["line 3", "two tokens", "'x'"]),
-        (lambda: Bpe(CODES, glossaries=["("]), ["glossaries: '('", "missing )"]),
-        (
-            lambda: Bpe(CODES, glossaries=[r"(?:\w|\w\w)+[^\w]"]).split("l" * 60),
-            ["glossaries: ", "more than 1 s", "'llll"],
-        ),
-        (lambda: Preparation("mose_train", "en"), ["mose_train", "'moses_train'"]),
-        (lambda: Preparation("raw", "en"), ["raw", "lowercase", "docs/extending.md"]),
-    ],
-)
-def test_codes_and_names(refused: Callable[[], object], words: list[str]) -> None:
-    says(refusal(refused), *words)
+def test_codes() -> None:
+    message = refusal(learn_codes, [], 10)
+    says(message, "no word", "corpus/counts.txt", "`clean`")
+    says(refusal(learn_codes, [("<unk>", 3)], 10), "no word")
+    says(refusal(Bpe, CODES, set()), "lower the vocabulary's threshold")
+    message = refusal(Bpe, "#version: 0.2\na b\nx\n")
+    says(message, "line 3", "two tokens", "'x'")
+    message = refusal(Bpe, CODES, glossaries=["("])
+    says(message, "glossaries: '('", "missing )")
+    slow = Bpe(CODES, glossaries=[r"(?:\w|\w\w)+[^\w]"])
+    says(refusal(slow.split, "l" * 60), "glossaries: ", "more than 1 s", "'llll")
 
 
-@pytest.mark.parametrize(
-    "pattern",
-    [
+def test_names_of_preparations() -> None:
+    says(refusal(Preparation, "mose_train", "en"), "mose_train", "'moses_train'")
+    message = refusal(Preparation, "raw", "en")
+    says(message, "raw", "lowercase", "docs/extending.md")
+
+
+def test_a_glossary_that_takes_all_memory_is_never_compiled(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("convs2s.text.bpe.regex.compile", None)
+    for pattern in (
         "a{1000000000}",
         "(?:(?:a{999}){999}){999,}",
         "(?x)a{ 1 000 000 000}",
         "(?x)a{1# }\n000000000}",
-    ],
-)
-def test_a_glossary_that_takes_all_memory_is_never_compiled(
-    pattern: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("convs2s.text.bpe.regex.compile", None)
-    says(refusal(Glossaries, [pattern]), "glossaries: ", "too large", "smaller counts")
+    ):
+        message = refusal(Glossaries, [pattern])
+        says(message, "glossaries: ", "too large", "smaller counts")
 
 
-@pytest.mark.parametrize(
-    ("links", "line"),
-    [(["0-0"], 2), (["0-0", "1-0"], 2), (["0-1"], 1), (["0-0"] * 3, 3)],
-)
-def test_links_of_another_text(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, links: list[str], line: int
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    write_lines("text", ["a", "a"])
-    write_lines("links", links)
-    text = Path("text")
-    tables = {"dictionary": Path("d"), "candidates": Path("c")}
-    message = refusal(
-        build_dictionary, source=text, target=text, links=Path("links"), **tables
-    )
-    says(message, f"links:{line}: ", "not those of this text", "align the corpus again")
+def test_links_of_another_text(tmp_path: Path) -> None:
+    text = tmp_path / "text"
+    links = tmp_path / "links"
+    write_lines(text, ["a", "a"])
+    files = {"source": text, "target": text, "links": links}
+    files |= {"dictionary": tmp_path / "d", "candidates": tmp_path / "c"}
+    for found, line in (
+        (["0-0"], 2),
+        (["0-0", "1-0"], 2),
+        (["0-1"], 1),
+        (["0-0"] * 3, 3),
+    ):
+        write_lines(links, found)
+        message = refusal(build_dictionary, **files)
+        says(message, f"links:{line}: the links are not those of this text: align the ")
 
 
 def test_an_aligner_that_is_not_installed(
@@ -143,12 +138,12 @@ None => preparation own. ... a line of text
 """
 
 
-@pytest.mark.parametrize(("made", "words"), rows(MADE))
-def test_a_preparation_of_the_users_own(tmp_path: Path, made: str, words: str) -> None:
-    (tmp_path / "own.py").write_text(OWN.format(made=made))
-    export_extensions(["own.py"], tmp_path)
-    own = Preparation("own", "en")
-    for step in (own.prepare, own.restore):
-        says(refusal(step, "a"), *words.split(" ... "))
+def test_a_preparation_of_the_users_own(tmp_path: Path) -> None:
+    for made, words in rows(MADE):
+        (tmp_path / "own.py").write_text(OWN.format(made=made))
+        export_extensions(["own.py"], tmp_path)
+        own = Preparation("own", "en")
+        says(refusal(own.prepare, "a"), words)
+        says(refusal(own.restore, "a"), words)
     message = refusal(Preparation, "nothing", "en")
     says(message, "preparation nothing: AttributeError: 'NoneType' object")

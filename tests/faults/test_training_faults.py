@@ -23,10 +23,7 @@ from convs2s.errors import UnfinishedError, UserError
 from convs2s.files.checksums import sha256
 from convs2s.files.tensors import load_tensors, save_tensors
 from convs2s.training import heartbeat
-from convs2s.training.heartbeat import (
-    HEARTBEATS,
-    ending_stuck_workers,
-)
+from convs2s.training.heartbeat import HEARTBEATS, ending_stuck_workers
 from convs2s.training.identity import TrainingJob
 from convs2s.training.run import train
 from convs2s.training.state_folder import StateFolder
@@ -36,10 +33,6 @@ from tests.support import tiny
 from tests.support.processes import listening
 from tests.support.refusals import refusal, says
 from tests.support.together import KilledError, start
-
-OUT_OF_MEMORY = RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried")
-UPDATES = 10
-"""Updates of an epoch of the tiny task."""
 
 
 def job(task: Path, output: Path, dropout: float = 0.1, **training: Any) -> TrainingJob:
@@ -75,7 +68,7 @@ def memory_for(tokens: int) -> Callable[..., Any]:
 
     def fail(_: Tensor) -> None:
         if running[0] > tokens:
-            raise OUT_OF_MEMORY
+            raise RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried")
 
     def loss(call: int, sound: Any, updater: Updater, *arguments: Any) -> Any:
         if call == 1:
@@ -162,9 +155,8 @@ def signalled_at(update: int, sent: signal.Signals = signal.SIGTERM) -> Any:
     return replaced(Updater, "start", start)
 
 
-@pytest.mark.parametrize(
-    ("update", "sent"), [(7, signal.SIGINT), (UPDATES, signal.SIGTERM)]
-)
+# An epoch of the tiny task has ten updates.
+@pytest.mark.parametrize(("update", "sent"), [(7, signal.SIGINT), (10, signal.SIGTERM)])
 def test_a_signal_stops_after_the_update(
     task: Path, tmp_path: Path, update: int, sent: signal.Signals
 ) -> None:
@@ -286,10 +278,10 @@ def test_a_command_whose_worker_vanishes_or_freezes_says_so_and_goes_on(
     options = f"--settings {tmp_path}/settings.json --output {output} --workers 2"
     options += " --device cpu --threads 1 --checkpoint-minutes 1e-9"
     command = [sys.executable, "-c", LAUNCHED, "train", str(task), *options.split()]
-    for sent, words in (
-        (signal.SIGSTOP, "is frozen (no sign of life for 4.8 s) and is killed"),
-        (signal.SIGKILL, "worker 1 was killed by SIGKILL, so the others were stopped"),
-        (signal.SIGHUP, "training is not finished: SIGHUP was received; saved in"),
+    for sent, code, words in (
+        (signal.SIGSTOP, 1, "is frozen (no sign of life for 4.8 s) and is killed"),
+        (signal.SIGKILL, 1, "worker 1 was killed by SIGKILL, so the others were stop"),
+        (signal.SIGHUP, 75, "training is not finished: SIGHUP was received; saved in"),
     ):
         begun = time.time()
         process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
@@ -299,13 +291,12 @@ def test_a_command_whose_worker_vanishes_or_freezes_says_so_and_goes_on(
         ):
             assert process.poll() is None, process.communicate()[1]
             time.sleep(0.01)
-        workers = {}
-        for child in psutil.Process(process.pid).children():
-            workers[child.environ().get("RANK")] = child.pid
+        children = psutil.Process(process.pid).children()
+        workers = {child.environ().get("RANK"): child.pid for child in children}
         for place in (process.pid, *workers.values()):
             assert all(listening(place))
         os.kill(process.pid if sent is signal.SIGHUP else workers["1"], sent)
         said = process.communicate(timeout=120)[1]
-        assert process.returncode == (75 if sent is signal.SIGHUP else 1), said
+        assert process.returncode == code, said
         says(said, words, ": 2 workers by gloo on the CPU, fp32\n")
         assert not output.exists()

@@ -3,7 +3,6 @@
 import fcntl
 import resource
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -11,7 +10,6 @@ import pytest
 import torch
 import yaml
 
-from convs2s.config.load import load
 from convs2s.data.store import TokenStore
 from convs2s.errors import UnfinishedError
 from convs2s.model_file import load_model, save_model
@@ -41,6 +39,13 @@ def begun(start: Path, mode: str = "initialise") -> dict[str, Any]:
     return {"start": {"from": str(start), "as": mode}, "maximum_epochs": 4}
 
 
+def refused(
+    task: Path, output: Path, network: dict[str, Any] | None = None, **recipe: Any
+) -> str:
+    """Return what a training says that does not begin, or that ends."""
+    return refusal(train, tiny.job(task, output, tiny.settings(network, **recipe)))
+
+
 SETTINGS = """
 network => {dropout: 0.3} => architecture.dropout is 0.1, not 0.3
 network => {output_embedding: 24} => output_embedding is 16, not 24
@@ -59,10 +64,10 @@ def test_settings_that_do_not_fit_the_start_or_the_data(
     stated = yaml.safe_load(changes)
     recipe = {} if part == "new network" else begun(start, "continue")
     if part == "recipe":
-        settings = tiny.settings(**recipe | stated)
+        said = refused(task, output, **recipe | stated)
     else:
-        settings = tiny.settings(stated, **recipe)
-    says(refusal(train, tiny.job(task, output, settings)), *words.split(" ... "))
+        said = refused(task, output, stated, **recipe)
+    says(said, words)
 
 
 MODELS = r"""
@@ -80,18 +85,15 @@ def changed(start: Path, output: Path, **changes: Any) -> Path:
     """Write the model with another description."""
     network, description = load_model(start)
     path = output.with_name("changed.safetensors")
-    path.parent.mkdir()
+    path.parent.mkdir(exist_ok=True)
     save_model(path, network.state_dict(), description.model_copy(update=changes))
     return path
 
 
-@pytest.mark.parametrize(("changes", "words"), rows(MODELS))
-def test_a_start_of_another_task(
-    task: Path, start: Path, output: Path, changes: str, words: str
-) -> None:
-    model = changed(start, output, **yaml.safe_load(changes))
-    settings = tiny.settings(**begun(model, "continue"))
-    says(refusal(train, tiny.job(task, output, settings)), *words.split(" ... "))
+def test_a_start_of_another_task(task: Path, start: Path, output: Path) -> None:
+    for changes, words in rows(MODELS):
+        model = changed(start, output, **yaml.safe_load(changes))
+        says(refused(task, output, **begun(model, "continue")), words)
 
 
 def test_a_start_whose_vocabulary_has_another_order(
@@ -99,55 +101,41 @@ def test_a_start_whose_vocabulary_has_another_order(
 ) -> None:
     types = load_model(start)[1].source_types
     model = changed(start, output, source_types=types[::-1])
-    said = refusal(train, tiny.job(task, output, tiny.settings(**begun(model))))
+    said = refused(task, output, **begun(model))
     says(said, f"vocabulary differs: type 1 is '{types[-1]}'", "vocabulary_of")
 
 
 def test_a_start_of_another_vocabulary_or_other_data(
     task: Path, start: Path, output: Path, tmp_path: Path
 ) -> None:
-    def refused(task: Path, recipe: dict[str, Any]) -> str:
-        return refusal(train, tiny.job(task, output, tiny.settings(**recipe)))
-
     other = tiny.prepare_pairs(tmp_path / "other", [["w1"]] * 40, held_out=20)
-    says(
-        refused(other, begun(start)), "source vocabulary differs", "12 types", "task 1;"
-    )
+    said = refused(other, output, **begun(start))
+    says(said, "source vocabulary differs", "12 types", "task 1;")
     copy = Path(shutil.copytree(task, tmp_path / "copy"))
     for end in ("arrow", "json"):
         shutil.copy(copy / f"dataset/valid.{end}", copy / f"dataset/train.{end}")
-    says(refused(copy, begun(start, "continue")), "data.dataset/train.arrow is")
-    says(refused(task, begun(tmp_path / "none")), "none: no such file")
-    says(refused(tmp_path, {}), "train.json: no such file", "snakemake")
+    said = refused(copy, output, **begun(start, "continue"))
+    says(said, "data.dataset/train.arrow is")
+    says(refused(task, output, **begun(tmp_path / "none")), "none: no such file")
+    says(refused(tmp_path, output), "train.json: no such file", "snakemake")
 
 
 def test_options_that_do_not_fit(
     task: Path, output: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(matmul, "kernels", lambda: ["blas"])
-    options: tuple[tuple[dict[str, Any], str], ...] = (
-        ({"candidates": Path(__file__)}, "has no vocabulary_selection"),
-        ({"products": "onednn"}, "only blas"),
-        ({"states": "nosuch://a"}, "states: nosuch://a: cannot be read"),
-    )
-    for stated, words in options:
-        says(refusal(train, tiny.job(task, output, **stated)), words)
-
-
-def test_words_cannot_be_selected_where_they_are_split(copy: Path) -> None:
-    file = copy / "config/tasks/wmt14_en_de.yaml"
-    text = file.read_text("utf-8")
-    file.write_text(text.replace("model: wmt14_en_de", "model: ablation"), "utf-8")
-    settings = load(copy)
-    said = refusal(settings.check_whole, settings.broken)
-    says(said, "headline.model", "'ablation' selects its vocabulary")
+    job = tiny.job(task, output, candidates=Path(__file__))
+    says(refusal(train, job), "has no vocabulary_selection")
+    says(refusal(train, tiny.job(task, output, products="onednn")), "only blas")
+    job = tiny.job(task, output, states="nosuch://a")
+    says(refusal(train, job), "states: nosuch://a: cannot be read")
 
 
 def test_a_store_without_pairs(
     task: Path, output: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(TokenStore, "__len__", lambda _: 0)
-    says(refusal(train, tiny.job(task, output)), "train.arrow", "counts.txt")
+    says(refused(task, output), "train.arrow", "counts.txt")
 
 
 def test_a_kernel_that_is_not_here(task: Path, output: Path) -> None:
@@ -161,23 +149,13 @@ def test_a_kernel_that_is_not_here(task: Path, output: Path) -> None:
 # ---- the folder of states ----
 
 
-@pytest.mark.parametrize(
-    ("flock", "words"),
-    [
-        (without_locks, "cannot be locked (No locks available)"),
-        (fcntl.flock, "another training is writing here (process "),
-    ],
-)
 def test_where_another_training_writes_or_may(
-    task: Path,
-    output: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    flock: Callable[..., None],
-    words: str,
+    task: Path, output: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with StateFolder(output.with_name("state"), {}).locked():
-        monkeypatch.setattr(fcntl, "flock", flock)
-        says(refusal(train, tiny.job(task, output)), words)
+        says(refused(task, output), "another training is writing here (process ")
+        monkeypatch.setattr(fcntl, "flock", without_locks)
+        says(refused(task, output), "cannot be locked (No locks available)")
 
 
 def test_a_full_disk_does_not_hide_how_a_training_ended(tmp_path: Path) -> None:
@@ -232,4 +210,4 @@ def test_workers_that_cannot_be_had(
         monkeypatch.setenv(name, value)
     job = tiny.job(task, output, device="auto")
     said = refusal(launch, job, int(nodes), int(workers), ["train", "folder"])
-    says(said, *words.split(" ... "))
+    says(said, words)

@@ -52,29 +52,28 @@ def begin(state: Path) -> None:
         pass
 
 
-def check_that_no_try_begins(state: Path, *words: str) -> None:
-    """Until the note is removed, which the message says."""
-    for _ in range(2):
-        says(refusal(begin, state), *words, f"remove {state.with_name(NOTE)}")
-    state.with_name(NOTE).unlink()
-    begin(state)
-
-
 def test_another_try_ends_at_once_and_says_how_the_others_ended(state: Path) -> None:
+    """Until the note is removed, which the message says."""
     fail(state, FAULT, KeyError("x"), KeyboardInterrupt())
-    check_that_no_try_begins(
-        state,
-        "3 tries in a row of this run saved no state (",
-        "process 9 on n1: the disk is full; ",
-        "KeyError: 'x'; ",
-        ": KeyboardInterrupt)",
-        "train.log",
-    )
+    note = state.with_name(NOTE)
+    for _ in range(2):
+        says(
+            refusal(begin, state),
+            "3 tries in a row of this run saved no state (",
+            "process 9 on n1: the disk is full; ",
+            "KeyError: 'x'; ",
+            ": KeyboardInterrupt)",
+            "train.log",
+            f"remove {note}",
+        )
+    note.unlink()
+    begin(state)
 
 
 def test_what_would_fail_again_is_not_tried_again(state: Path) -> None:
     fail(state, LastingError("diverged"), saves=5)
-    check_that_no_try_begins(state, "would only be repeated (", ": diverged)")
+    for _ in range(2):
+        says(refusal(begin, state), "would only be repeated (", ": diverged)", NOTE)
 
 
 def test_a_try_that_saves_a_state_or_ends_well_is_none_of_them(state: Path) -> None:
@@ -99,13 +98,11 @@ def test_another_run_of_the_workflow_begins_at_zero_and_by_hand_nothing_is_count
     says(refusal(begin, state), "3 tries")
 
 
-@pytest.mark.parametrize(
-    "damaged", ["", "[]", '{"run": 1, "saved": 2, "tries": [{"a": 1}]}']
-)
-def test_a_damaged_note_is_begun_anew(state: Path, damaged: str) -> None:
-    state.with_name(NOTE).write_text(damaged)
-    fail(state, FAULT, FAULT, FAULT)
-    says(refusal(begin, state), "3 tries")
+def test_a_damaged_note_is_begun_anew(state: Path) -> None:
+    for damaged in ("", "[]", '{"run": 1, "saved": 2, "tries": [{"a": 1}]}'):
+        state.with_name(NOTE).write_text(damaged)
+        fail(state, FAULT, FAULT, FAULT)
+        says(refusal(begin, state), "3 tries")
 
 
 KILLED = """\

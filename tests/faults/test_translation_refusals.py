@@ -6,7 +6,6 @@ import os
 import signal
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 import yaml
@@ -15,7 +14,7 @@ from convs2s.config.decoding import DecodingSettings
 from convs2s.decoding.rescoring import PairScorer, score_pairs
 from convs2s.decoding.streams import ArrivingBytes, ChunkTranslator, arriving
 from convs2s.decoding.translate import LineTranslator
-from convs2s.decoding.words import Form, cut_overlong, most_tokens
+from convs2s.decoding.words import cut_overlong, most_tokens
 from convs2s.files.text import text_lines, write_lines
 from convs2s.model_file import load_model, save_model
 from convs2s.models.ensemble import Ensemble
@@ -38,13 +37,11 @@ OPTIONS = """
 """
 
 
-@pytest.mark.parametrize(("options", "words"), rows(OPTIONS))
-def test_options_that_do_not_go_together(
-    run: Terminal, model: Path, options: str, words: str
-) -> None:
-    with pytest.raises(SystemExit) as ended:
-        run("translate", model, *options.split(), text=b"w1\n")
-    says(str(ended.value), *words.split(" ... "))
+def test_options_that_do_not_go_together(run: Terminal, model: Path) -> None:
+    for options, words in rows(OPTIONS):
+        with pytest.raises(SystemExit) as ended:
+            run("translate", model, *options.split(), text=b"w1\n")
+        says(str(ended.value), words)
 
 
 # ---- files ----
@@ -147,27 +144,24 @@ MODELS = """
 """
 
 
-@pytest.mark.parametrize(("changes", "words"), rows(MODELS))
-def test_models_that_do_not_fit(
-    model: Path, tmp_path: Path, changes: str, words: str
-) -> None:
+def test_models_that_do_not_fit(model: Path, tmp_path: Path) -> None:
     network, description = load_model(model)
     other = tmp_path / "other"
-    changed = description.model_copy(update=yaml.safe_load(changes))
-    save_model(other, network.state_dict(), changed)
-    message = refusal(LineTranslator, [model, other], DecodingSettings(), "cpu")
-    says(message, "other: ", *words.split(" ... "))
+    for changes, words in rows(MODELS):
+        changed = description.model_copy(update=yaml.safe_load(changes))
+        save_model(other, network.state_dict(), changed)
+        message = refusal(LineTranslator, [model, other], DecodingSettings(), "cpu")
+        says(message, "other: ", words)
 
 
-@pytest.mark.parametrize("is_first", [True, False])
 def test_an_lstm_anywhere_in_an_ensemble_leaves_int8_out(
-    model: Path, recurrent: Path, is_first: bool
+    model: Path, recurrent: Path
 ) -> None:
-    models = [recurrent, model] if is_first else [model, recurrent]
     auto = DecodingSettings(precision="auto", replace_unknown=False)
-    assert LineTranslator(models, auto, "cpu").ensemble.precision == "fp32"
-    stated = auto.model_copy(update={"precision": "int8"})
-    says(refusal(LineTranslator, models, stated, "cpu"), "int8", "convs2s", "bf16")
+    int8 = DecodingSettings(precision="int8", replace_unknown=False)
+    for models in ([recurrent, model], [model, recurrent]):
+        assert LineTranslator(models, auto, "cpu").ensemble.precision == "fp32"
+        says(refusal(LineTranslator, models, int8, "cpu"), "int8", "convs2s", "bf16")
 
 
 # ---- long lines ----
@@ -199,24 +193,17 @@ def test_an_overlong_line_is_not_scored(model: Path) -> None:
 
 # ---- scores ----
 
-FORMS: tuple[Form, ...] = ("raw", "words")
 
-
-@pytest.mark.parametrize(
-    ("changes", "words"),
-    [
+def test_targets_that_are_split_in_a_way_of_their_own_are_refused(model: Path) -> None:
+    _, description = load_model(model)
+    ensemble = Ensemble([lstm()])
+    for changes, words in (
         ({"splittable": ["w1"]}, "frequency threshold (vocabulary.threshold)"),
         ({"target_types": ["other", "types"]}, "2 of its target's"),
-    ],
-)
-def test_targets_that_are_split_in_a_way_of_their_own_are_refused(
-    model: Path, changes: dict[str, Any], words: str
-) -> None:
-    _, description = load_model(model)
-    stated = {"bpe_codes": "#version: 0.2\nw 1\n", **changes}
-    known = description.model_copy(update=stated)
-    ensemble = Ensemble([lstm()])
-    for form in FORMS:
-        message = refusal(PairScorer, ensemble, known, "cpu", form)
-        says(message, "tiny: ", "--pretokenized", words)
-    assert PairScorer(ensemble, known, "cpu", "tokens").form == "tokens"
+    ):
+        stated = {"bpe_codes": "#version: 0.2\nw 1\n", **changes}
+        known = description.model_copy(update=stated)
+        for form in ("raw", "words"):
+            message = refusal(PairScorer, ensemble, known, "cpu", form)
+            says(message, "tiny: ", "--pretokenized", words)
+        assert PairScorer(ensemble, known, "cpu", "tokens").form == "tokens"

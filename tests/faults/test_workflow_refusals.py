@@ -3,10 +3,8 @@
 import fcntl
 from pathlib import Path
 
-import pytest
-
 from convs2s.config.load import load
-from tests.support.checkout import Checkout, check_out
+from tests.support.checkout import Checkout
 from tests.support.refusals import rows, says
 
 WRONG_SUM = "0" * 64
@@ -60,18 +58,6 @@ def test_a_fault_of_a_text_is_one_line(checkout: Checkout) -> None:
     assert [name for name in left if "/valid." not in name] == []
 
 
-@pytest.fixture(scope="module")
-def stated(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Checkout:
-    """A checkout with what the plans below need."""
-    checkout = check_out(root, tmp_path_factory.mktemp("stated"))
-    # Of no concern to the others; an editor has saved it half done.
-    checkout.write("config/tasks/unfinished.yaml", "description: mine\n")
-    # Snakemake takes a file that no rule can make for finished.
-    checkout.write("results/gigaword/models/demo/seed1/gigaword.beam5.rouge.json", "{}")
-    (checkout / "docs").symlink_to(root / "docs")
-    return checkout
-
-
 PLANS = """
 demo --config scael=demo => 'scael'; did you mean 'scale'?
 results/demo_en_fr/models/dmo/seed1/model.safetensors => No rule ... unfinished.yaml: key 'lang
@@ -89,18 +75,23 @@ LONG = {
 }
 
 
-@pytest.mark.parametrize(("command", "words"), rows(PLANS))
 def test_what_cannot_be_planned_is_said_in_one_line(
-    stated: Checkout, command: str, words: str
+    checkout: Checkout, root: Path
 ) -> None:
-    typed = [LONG.get(word, word) for word in command.split()]
-    done = stated.snakemake("-n", *typed)
-    assert done.code == 1
-    says(done.said, *words.split(" ... "))
-    assert "Traceback" not in done.said
-    assert "KeyError" not in done.said
-    if words.startswith("error: "):
-        assert len(done.errors) == 1
+    # Of no concern to the others; an editor has saved it half done.
+    checkout.write("config/tasks/unfinished.yaml", "description: mine\n")
+    # Snakemake takes a file that no rule can make for finished.
+    checkout.write(LONG["SCORE"], "{}")
+    (checkout / "docs").symlink_to(root / "docs")
+    for command, words in rows(PLANS):
+        typed = [LONG.get(word, word) for word in command.split()]
+        done = checkout.snakemake("-n", *typed)
+        assert done.code == 1
+        says(done.said, words)
+        assert "Traceback" not in done.said
+        assert "KeyError" not in done.said
+        if words.startswith("error: "):
+            assert len(done.errors) == 1
 
 
 def test_missing_licensed_files_are_named_in_one_message(

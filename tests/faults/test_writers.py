@@ -1,4 +1,7 @@
-"""Writers whose disk fills up, that are killed or not alone, or have nowhere to write."""
+"""Writers whose disk fills up, that are killed or not alone, or have nowhere to write.
+
+Files appear under their names whole or not at all.
+"""
 
 import errno
 import os
@@ -12,6 +15,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 import torch
@@ -21,14 +25,17 @@ from convs2s.data.store import write_store
 from convs2s.decoding.long_files import growing_output
 from convs2s.download.download import download_file
 from convs2s.errors import UserError
-from convs2s.files.atomic import scratch_folder
+from convs2s.files.atomic import atomic_path, scratch_folder
+from convs2s.files.compressed import decompressed_file
 from convs2s.files.tensors import save_tensors
 from convs2s.files.text import write_json, write_lines
 from convs2s.mirror.write import write_mirror
 from convs2s.training.run import train
+from convs2s.training.state_folder import ProgressFile
 from tests.faults.limits import files_of_at_most
+from tests.faults.systems import READS_PROC
 from tests.support import tiny
-from tests.support.local_files import FilesBelow
+from tests.support.archives import FilesBelow
 from tests.support.refusals import refusal, says
 
 ROOM = 20_000
@@ -87,9 +94,7 @@ def downloaded(inputs: Path, output: Path) -> None:
     download_file("http://host/a.tgz", output / "a.tgz", mirrors=[str(inputs)])
 
 
-Writer = Callable[[Path, Path], object]
-
-WRITERS: dict[str, Writer] = {
+WRITERS: dict[str, Callable[[Path, Path], object]] = {
     "text": lambda _, out: write_lines(out / "a.txt", LINES),
     "Zstandard": lambda _, out: write_lines(out / "a.zst", LINES * 9),
     "JSON": lambda _, out: write_json(out / "a.json", LINES),
@@ -108,11 +113,8 @@ WRITERS: dict[str, Writer] = {
 
 @contextmanager
 def killed_before_the_renaming(_: int) -> Iterator[None]:
-    def kill(*_: object) -> None:
-        raise KeyboardInterrupt
-
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Path, "replace", kill)
+        patch.setattr(Path, "replace", Mock(side_effect=KeyboardInterrupt))
         yield
 
 
@@ -137,15 +139,15 @@ def test_a_writer_that_fails_leaves_what_stood_there(
     assert {path.name for path in output.glob("a*")} <= stays | {"a.tgz.sha256"}
 
 
-@pytest.mark.parametrize("content", ["", "[]", '{"identity": 1}', "[" * 99_999])
 def test_an_unfinished_output_with_a_damaged_state_starts_over(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], content: str
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    (tmp_path / "a.txt.part").write_text("one\n")
-    (tmp_path / "a.txt.part.json").write_text(content)
-    growing(tmp_path, tmp_path)
-    assert (tmp_path / "a.txt").read_text() == "\n".join(LINES)
-    says(capsys.readouterr().err, "its state cannot be read")
+    for content in ("", "[]", '{"identity": 1}', "[" * 99_999):
+        (tmp_path / "a.txt.part").write_text("one\n")
+        (tmp_path / "a.txt.part.json").write_text(content)
+        growing(tmp_path, tmp_path)
+        assert (tmp_path / "a.txt").read_text() == "\n".join(LINES)
+        says(capsys.readouterr().err, "its state cannot be read")
 
 
 @contextmanager
@@ -243,3 +245,42 @@ def test_an_output_that_another_process_finishes_just_now_is_left_alone(
     message = refusal(growing, tmp_path, tmp_path)
     says(message, "another process has written it just now")
     assert (tmp_path / "a.txt").read_text() == "whole\n"
+
+
+@pytest.mark.parametrize("call", ["replace", "write_text"])
+def test_progress_that_cannot_be_written_ends_nothing_and_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: str
+) -> None:
+    def fail(path: Path, *_: object) -> None:
+        path.touch()
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(Path, call, fail)
+    ProgressFile(tmp_path).start("process 1 on here", "0123")
+    assert list(tmp_path.iterdir()) == []
+
+
+def write_half(path: Path, error: BaseException, read: Path) -> None:
+    with atomic_path(path) as temporary, decompressed_file(read) as stream:
+        temporary.write_text("half")
+        stream.read(1)
+        raise error
+
+
+@READS_PROC
+def test_a_block_that_fails_changes_nothing_and_a_disk_is_named(tmp_path: Path) -> None:
+    part = tmp_path / "part"
+    part.touch()
+    output = tmp_path / "out"
+    output.write_text("before")
+    with pytest.raises(KeyboardInterrupt):
+        write_half(output, KeyboardInterrupt(), part)
+    failing = OSError(errno.EIO, "Input/output error")  # of what is written meanwhile
+    with pytest.raises(UserError, match=r"out: cannot be written: Input/output error"):
+        write_half(output, failing, part)
+    part.unlink()
+    part.symlink_to("/proc/self/mem")  # can be opened; its first byte cannot be read
+    with pytest.raises(UserError, match=r"part: cannot be read: Input/output error"):
+        write_half(output, failing, part)
+    assert output.read_text() == "before"
+    assert {path.name for path in tmp_path.iterdir()} == {"out", "part"}

@@ -20,7 +20,7 @@ from convs2s.data.word_counts import count_words
 from convs2s.files.text import NO_MARK, read_line_pairs, read_lines, write_lines
 from convs2s.text.corpus_filter import read_report, tokenize_and_filter
 from convs2s.text.preparation import Preparation
-from tests.support.local_files import FilesBelow
+from tests.support.archives import FilesBelow
 from tests.support.refusals import refusal, says
 
 LIMITS: dict[str, Any] = {"minimum": 1, "maximum": 20, "ratio": 1.5}

@@ -20,7 +20,7 @@ from convs2s.training.schedule import Moment
 from convs2s.training.workers import Gradients, Workers
 from tests.invariants.recordings import Again
 from tests.support import networks, tiny
-from tests.support.hypotheses import assert_alike
+from tests.support.networks import assert_alike
 from tests.support.tiny import make_update, train_until
 
 pytestmark = [

@@ -22,8 +22,14 @@ from convs2s.models.onnx_builder import FLOATS, Graph
 from convs2s.models.onnx_ensemble import OnnxEnsemble
 from convs2s.models.onnx_graphs import Weights
 from convs2s.models.steps import Average, Precision, Shortlisted
-from tests.support.hypotheses import assert_alike
-from tests.support.networks import TYPES, architecture_of, batch, network, options
+from tests.support.networks import (
+    TYPES,
+    architecture_of,
+    assert_alike,
+    batch,
+    network,
+    options,
+)
 
 NETWORKS: list[dict[str, Any]] = yaml.safe_load("""
 - {}

@@ -18,8 +18,7 @@ from convs2s.models.recorded_ensemble import SENTENCE_MULTIPLE, RecordedEnsemble
 from convs2s.models.steps import Shortlisted
 from tests.invariants.recordings import Recorder
 from tests.invariants.waiting import counted_waits
-from tests.support.hypotheses import assert_alike
-from tests.support.networks import batch, lstm, network, options
+from tests.support.networks import assert_alike, batch, lstm, network, options
 
 NOWHERE = {"source": False, "target": False}
 SEVERAL = [

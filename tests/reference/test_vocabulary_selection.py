@@ -32,8 +32,7 @@ from convs2s.training.run import train
 from convs2s.training.schedule import Moment
 from convs2s.training.update import Updater
 from tests.support import tiny
-from tests.support.hypotheses import assert_alike
-from tests.support.networks import TYPES, batch, network, options
+from tests.support.networks import TYPES, assert_alike, batch, network, options
 from tests.support.refusals import refusal, says
 from tests.support.tiny import make_update
 

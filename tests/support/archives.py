@@ -1,4 +1,4 @@
-"""Archives and compressed files, whole and damaged, and how they are read."""
+"""Archives and compressed files, whole and damaged, how they are read, and where files lie."""
 
 import bz2
 import gzip
@@ -13,6 +13,7 @@ from typing import Any
 
 import zstandard
 
+from convs2s.config.file_reference import parse_file_reference
 from convs2s.download.archives import open_member
 
 TEXT = "Ein Mann\u2028schläft .\nZwei Frauen lesen .\n".encode() * 50
@@ -70,3 +71,14 @@ def read(path: Path, member: str | None = None) -> bytes:
             return stream.read()
     finally:
         assert around() == before
+
+
+class FilesBelow(dict[str, Path]):
+    """Locations with their files: what has a URL lies among the downloads of a folder."""
+
+    def __init__(self, downloads: Path) -> None:
+        super().__init__()
+        self.downloads = downloads
+
+    def __missing__(self, location: str) -> Path:
+        return parse_file_reference(location).path(self.downloads)

@@ -42,7 +42,6 @@ def run_bare(
         input=text,
         capture_output=True,
         encoding="utf-8",
-        check=False,
     )
 
 
@@ -68,10 +67,7 @@ def closure(requirements: Iterable[str]) -> set[str]:
         for extra in ("", *requirement.extras):
             if (name, extra) not in seen:
                 seen.add((name, extra))
-                marked = {"extra": extra}
-                pending += [
-                    one
-                    for one in required
-                    if one.marker is None or one.marker.evaluate(marked)
-                ]
+                for one in required:
+                    if one.marker is None or one.marker.evaluate({"extra": extra}):
+                        pending.append(one)
     return {name for name, _ in seen}

@@ -80,7 +80,6 @@ class Checkout:
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             encoding="utf-8",
-            check=False,
         )
         return Done(done.returncode, done.stdout)
 
@@ -180,10 +179,7 @@ for line in sys.stdin:
 
 @cache
 def _server() -> subprocess.Popen[str]:
-    """Start the process, which ends with this one.
-
-    It has imported Snakemake, which is half of the time of a dry run.
-    """
+    """Start what has imported Snakemake, half of the time of a dry run; it ends with this process."""
     return subprocess.Popen(
         [sys.executable, "-c", _SERVER],
         env=without_pythonpath(),

@@ -2,12 +2,14 @@
 
 from typing import Any
 
+import pytest
 import torch
 import yaml
 
 from convs2s.config.architecture import ConvS2SArchitecture, parse_architecture
 from convs2s.config.decoding import DecodingSettings
 from convs2s.data.vocabulary import END, PADDING
+from convs2s.decoding.search import Hypothesis
 from convs2s.models.build import build_network
 from convs2s.models.convs2s import ConvS2S
 
@@ -75,3 +77,15 @@ def options(**changes: Any) -> DecodingSettings:
     return DecodingSettings.model_validate(
         {"maximum_length": {"factor": 1, "offset": 5}} | changes
     )
+
+
+def assert_alike(
+    found: list[list[Hypothesis]],
+    expected: list[list[Hypothesis]],
+    tolerance: float = 1e-9,
+) -> None:
+    """Compare each sentence's hypotheses, in order; scores within a share of their value."""
+    for ours, theirs in zip(found, expected, strict=True):
+        for mine, one in zip(ours, theirs, strict=True):
+            assert (mine.tokens, mine.alignment) == (one.tokens, one.alignment)
+            assert mine.score == pytest.approx(one.score, tolerance)

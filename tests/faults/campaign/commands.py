@@ -36,7 +36,7 @@ from convs2s.text.truecase import learn_truecaser
 from tests.faults.campaign.samples import LINES, stand_in
 from tests.faults.downloads import OTHER
 from tests.faults.hub import REPOSITORY
-from tests.support.local_files import FilesBelow
+from tests.support.archives import FilesBelow
 from tests.support.tiny import build_word_vocabulary
 
 LATE = [

@@ -26,8 +26,7 @@ from convs2s.files.text import write_lines
 from convs2s.paper.cells import cells
 from tests.faults.campaign import commands, traced
 from tests.faults.campaign.commands import REFUSAL, REFUSED, TABLE, WORKFLOW
-from tests.faults.campaign.samples import ROOT
-from tests.faults.campaign.samples import prepare_by_hand as prepare_by_hand
+from tests.faults.campaign.samples import ROOT, prepare_by_hand
 from tests.faults.downloads import BODY, OTHER
 from tests.faults.loopback import LoopbackServer, Served
 from tests.support import own_pair, tiny

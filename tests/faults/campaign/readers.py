@@ -42,9 +42,8 @@ from tests.faults.campaign.damage import rewritten as words
 from tests.faults.campaign.formats import MEMBER, changed_yaml, odd_tensors, repacked
 from tests.faults.campaign.samples import RUN, TASK, make_samples, stand_in
 from tests.support import tiny
-from tests.support.archives import COMPRESS
+from tests.support.archives import COMPRESS, FilesBelow
 from tests.support.golden import DATA
-from tests.support.local_files import FilesBelow
 
 SETTINGS = f"{TASK}/models/small/settings.json"
 CONFIGURATION = """config.yaml config/tasks/demo_en_fr.yaml config/models.yaml
