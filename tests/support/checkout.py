@@ -179,7 +179,7 @@ for line in sys.stdin:
 
 @cache
 def _server() -> subprocess.Popen[str]:
-    """Start what has imported Snakemake, half of the time of a dry run; it ends with this process."""
+    """Start what has imported Snakemake, half of a dry run's time; it ends with this process."""
     return subprocess.Popen(
         [sys.executable, "-c", _SERVER],
         env=without_pythonpath(),
