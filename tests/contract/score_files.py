@@ -25,11 +25,7 @@ OUTPUTS = ["the cat sleeps in Kofagrad", "two dogs away", "rain"]
 
 
 def decoded(
-    line: int,
-    text: str,
-    words: str = "",
-    unknown: str = "Kofagrad",
-    by: str = "copied",
+    line: int, text: str, words: str = "", unknown: str = "Kofagrad", by: str = "copied"
 ) -> dict[str, Any]:
     """Return a line of the decoder's, in which a word was unknown."""
     words = words or text
@@ -46,11 +42,7 @@ def decoded(
 
 
 def scored_bleu(
-    folder: Path,
-    name: str,
-    lines: Sequence[object],
-    text: str = TEXT,
-    **options: Any,
+    folder: Path, name: str, lines: Sequence[object], text: str = TEXT, **options: Any
 ) -> Path:
     """Score lines against ``WORDS`` and ``text`` on each; return the file."""
     write_lines(folder / "lines", map(json.dumps, lines))
@@ -73,7 +65,6 @@ def scored_rouge(
     name: str,
     outputs: Sequence[str] = OUTPUTS,
     references: Sequence[Sequence[str]] = (REFERENCES, FURTHER),
-    has_exceptions: bool = False,
     counts: Path | None = None,
     **stated: Any,
 ) -> Path:
@@ -88,7 +79,7 @@ def scored_rouge(
     evaluate_rouge(
         translations=folder / "lines",
         references=paths,
-        exceptions=folder / "exceptions.tsv" if has_exceptions else None,
+        exceptions=folder / "exceptions.tsv",
         output=folder / name,
         test_set="test",
         settings=RougeSettings(**{"lead_words": 3} | stated),

@@ -27,8 +27,7 @@ ELSEWHERE = re.compile(
 def places(mirror: Path) -> list[str]:
     """Return what lies in the mirror, without its own list."""
     files = (path for path in mirror.rglob("*") if path.is_file())
-    names = {str(path.relative_to(mirror)) for path in files}
-    return sorted(names - {"SHA256SUMS"})
+    return sorted({str(path.relative_to(mirror)) for path in files} - {"SHA256SUMS"})
 
 
 def test_the_same_bytes_each_time(mirror: Path, tmp_path: Path) -> None:

@@ -36,8 +36,7 @@ def test_a_bar_separates_nothing() -> None:
         ("a | b &#124;", "a | b &#124;"),
         ("a ||||", "a &#124;&#124;&#124;|"),
     ):
-        line = n_best_line(3, words, -1.5, 4, 1.0)
-        ((found,),) = read_n_best([line], "list")
+        ((found,),) = read_n_best([n_best_line(3, words, -1.5, 4, 1.0)], "list")
         assert (found.sentence, found.text, found.score) == (2, listed, -1.5)
         assert found.feature("LogLikelihood") == -6
     one = ListedHypothesis(0, escaped("a ||| b | c"), "F= 1", -1.0)

@@ -1,21 +1,20 @@
-"""The report and the commands' pages in a browser: nothing complains, nothing is fetched."""
+"""The report, the commands' pages and the server's in a browser: by pointer and by keyboard."""
 
 import re
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
 from pydantic import TypeAdapter
 
+from convs2s.config.decoding import DecodingSettings
 from convs2s.paper.attention import attention_page
 from convs2s.paper.attention_maps import ExampleAttention
 from tests.contract.chromium import Page
-from tests.contract.paper_results import (
-    HOSTILE,
-    PaperResults,
-    write_paper_results,
-)
+from tests.contract.paper_results import HOSTILE, PaperResults, write_paper_results
 from tests.support.refusals import rows, says
+from tests.support.served import ModelServer, serving
 
 OPEN = "document.querySelectorAll('details').forEach(part => part.open = true)"
 DRAWN = (
@@ -74,8 +73,7 @@ def test_tables_sort_by_pointer_and_by_keyboard(report: Page) -> None:
     report.run(f"document.querySelector('{heading} .dt-column-order').focus()")
     report.press_enter()
     report.wait(f"{sort} === 'descending'")
-    descending = sorted(before, key=lambda one: -float(one or "-inf"))
-    assert report.run(ours) == descending
+    assert report.run(ours) == sorted(before, key=lambda one: -float(one or "-inf"))
 
 
 POINTED = """
@@ -195,10 +193,106 @@ def test_the_page_of_results_fits_on_five_printed_pages(
     assert "STAND-IN DATA" in text
     body = markdown_it.MarkdownIt().enable("table").render(text)
     page, printed = tmp_path / "results.html", tmp_path / "results.pdf"
-    address = (root / "docs").as_uri()
-    page.write_text(PRINTED % (address, body), encoding="utf-8")
+    page.write_text(PRINTED % ((root / "docs").as_uri(), body), encoding="utf-8")
     browser.open(page, width=700, scheme="light")
     assert browser.run("document.images.length") == 2
     browser.wait(LOADED)
     browser.printed(printed)
     assert len(re.findall(rb"/Type\s*/Page\b", printed.read_bytes())) <= 5
+
+
+# ---- the server's page ----
+
+SHOWN = "document.querySelectorAll('#translations > li').length"
+
+
+@pytest.fixture(scope="module")
+def server(sharp: Path) -> Iterator[ModelServer]:
+    with serving(sharp, DecodingSettings(minimum_length=3)) as running:
+        yield running
+
+
+@pytest.fixture
+def page(browser: Page, server: ModelServer) -> Page:
+    browser.complaints.clear()
+    browser.fetched.clear()
+    browser.open(server.address, width=900, scheme="light")
+    return browser
+
+
+def ask(page: Page, text: str, shown: int) -> None:
+    page.run("document.getElementById('text').focus()")
+    page.run("document.getElementById('text').value = ''")
+    page.call("Input.insertText", text=text)
+    page.press("Enter", control=True)
+    page.wait(f"{SHOWN} === {shown}")
+
+
+def test_a_translation_and_its_attention(
+    page: Page, server: ModelServer, pictures: Path
+) -> None:
+    ask(page, "w1 <b>w2</b>\n\nw3 w4 w5", 2)
+    assert page.run("document.querySelector('.source').textContent") == "w1 <b>w2</b>"
+    expected = server.translate("w3 w4 w5", attention=True).content["translations"][0]
+    said = "document.querySelectorAll('.text')[1].textContent"
+    assert page.run(said) == expected["text"]
+
+    page.point("#translations > li:nth-of-type(2) .target .token", 0)
+    view = "document.querySelectorAll('.attention')[1]"
+    page.wait(f"{view}.querySelector('[aria-pressed=true]') !== null")
+    attention = expected["attention"]
+    mean = np.mean(attention["weights"], axis=0)[0]
+    most = mean.argmax()
+    line = page.run(f"{view}.querySelector('output').textContent")
+    first = f"{attention['target'][0]} looks at: {attention['source'][most]}"
+    assert line.startswith(f"{first} {mean[most]:.2f}")
+    page.picture(pictures / "serve_light.png", whole=True)
+    assert page.complaints == []
+    assert set(page.fetched) == {server.address, f"{server.address}translate"}
+
+
+def test_a_long_text_is_sent_in_portions(page: Page) -> None:
+    """A hundred lines, of which one is a paragraph of more bytes than a request may have."""
+    lines = [f"w{number % 12} w1 w2" for number in range(100)]
+    lines[1] = ""
+    lines[2] = "W1 w2 w3. " * 250
+    ask(page, "\n".join(lines), 98 + 2)
+    page.wait("document.getElementById('status').textContent === '100 translations'")
+    copied = page.run("translatedLines().join('\\n')").split("\n")
+    assert (len(copied), copied[1]) == (100, "")
+    assert all(copied[:1] + copied[2:])
+
+
+def test_a_document_is_translated(page: Page, tmp_path: Path) -> None:
+    file = tmp_path / "a.html"
+    file.write_text("<p>w1 w2</p>", "utf-8")
+    root = page.call("DOM.getDocument")["root"]["nodeId"]
+    field = page.call("DOM.querySelector", nodeId=root, selector="#file")["nodeId"]
+    page.call("DOM.setFileInputFiles", files=[str(file)], nodeId=field)
+    page.wait("document.querySelector('#status a') !== null")
+    assert page.run("document.querySelector('#status a').download") == "a.fr.html"
+    address = page.run("document.querySelector('#status a').href")
+    found = page.run(f"fetch({address!r}).then(answer => answer.text())")
+    assert found.startswith("<p>")
+
+
+def test_tokens_are_text_until_the_model_s_are_asked_for(page: Page) -> None:
+    shown = """(raw => {
+        const view = document.body.appendChild(document.createElement("div"));
+        const source = ["l&apos;", "a@@", "@-@"];
+        showAttention(view, { source, target: ["</s>"], weights: [[[1, 0, 0]]] });
+        if (raw) view.querySelector("input[type=checkbox]").click();
+        return [...view.querySelectorAll(".source .token")].map(one => one.textContent);
+    })"""
+    assert page.run(f"{shown}(false)") == ["l'", "a", "-"]
+    assert page.run(f"{shown}(true)") == ["l&apos;", "a@@", "@-@"]
+
+
+def test_what_the_server_refuses_is_said(page: Page) -> None:
+    page.run("document.getElementById('text').value = 'w'.repeat(3000)")
+    page.click("button[type=submit]")
+    page.wait("document.getElementById('status').classList.contains('error')")
+    status = page.run("document.getElementById('status').textContent")
+    assert "a text of 3,000 bytes" in status
+    # A browser notes every answer that is none: the page itself raises nothing.
+    assert all("413" in one for one in page.complaints)

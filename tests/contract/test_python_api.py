@@ -59,8 +59,7 @@ def test_attention_is_that_of_the_search(translator: Translator) -> None:
             assert shown.target == [*one.tokens, "</s>"]
             layers, tokens, _ = shown.weights.shape
             assert (layers, tokens) == (2, len(shown.target))
-            sums = shown.weights.sum(2)
-            assert sums == pytest.approx(np.ones((2, tokens)), abs=1e-5)
+            assert shown.weights.sum(2) == pytest.approx(np.ones((2, tokens)), abs=1e-5)
             words = shown.weights.mean(0)[:-1, :-1]
             assert [int(row.argmax()) for row in words] == one.alignment
 
@@ -115,8 +114,7 @@ def test_a_pickle_is_opened_with_the_same_files_and_settings(
 
 
 def test_a_copy_is_the_translator_itself(translator: Translator) -> None:
-    held = {"by name": [translator]}
-    assert copy.deepcopy(held)["by name"][0] is translator
+    assert copy.deepcopy({"by name": [translator]})["by name"][0] is translator
     assert copy.copy(translator) is translator
 
 
@@ -158,11 +156,3 @@ def test_what_the_page_says_runs(root: Path, model: Path) -> None:
     for block in blocks:
         exec(block, names)
     assert isinstance(names["right"], convs2s.PairScore)
-
-
-def test_texts_are_split_unless_one_says_otherwise(translator: Translator) -> None:
-    """In Python as in the server; lines of ``convs2s translate`` are not."""
-    text = ["W1 w2 w3. W4 w5."]
-    found = translator.translate(text)
-    assert found == translator.translate(text, split_sentences=True)
-    assert found != translator.translate(text, split_sentences=False)

@@ -35,8 +35,7 @@ def finished(in_folder: None, model: Path) -> None:
         folder.mkdir(parents=True)
         (folder / "last.safetensors").write_bytes(bytes(1_500_000))
     write_model("model.safetensors", model, IDENTITY)
-    record = {"manifest": {"identity": IDENTITY}}
-    (RUN / "training.json").write_text(json.dumps(record))
+    (RUN / "training.json").write_text(json.dumps({"manifest": {"identity": IDENTITY}}))
 
 
 def states() -> list[str]:

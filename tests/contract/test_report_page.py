@@ -72,8 +72,7 @@ def test_every_table_and_figure_is_there(page: Reader, results: PaperResults) ->
     shared = "Unless a footnote says otherwise: runs: 2 of 2; test set: task test (500 lines);"
     assert sum(shared in one for one in page.said) == len(tables)
     # The page, exhibits, translations.
-    stand_in = "STAND-IN DATA: made up & <b>small</b>"
-    assert page.said.count(stand_in) == 2 + len(tables)
+    assert page.said.count("STAND-IN DATA: made up & <b>small</b>") == 2 + len(tables)
 
 
 def test_what_was_not_run_says_so(page: Reader) -> None:

@@ -1,4 +1,4 @@
-"""From the decoder's JSON lines to evaluations, summaries over runs and examples."""
+"""From the decoder's JSON lines to evaluations, summaries, examples and comparisons."""
 
 import json
 import re
@@ -9,8 +9,10 @@ import numpy as np
 import pytest
 
 from convs2s.files.text import write_lines
-from convs2s.scoring.bleu import corpus_bleu, decode_statistics, statistics_of
+from convs2s.scoring.bleu import compare, corpus_bleu, decode_statistics, statistics_of
+from convs2s.scoring.comparison import compare_models, compare_outputs
 from convs2s.scoring.evaluation import BleuEvaluation, RougeEvaluation
+from convs2s.scoring.reports.layout import Report, render_text
 from convs2s.scoring.rouge import RougeOptions, rouge
 from convs2s.scoring.translations import spread, write_examples
 from tests.contract.pages import fenced
@@ -26,7 +28,7 @@ from tests.contract.score_files import (
     scored_bleu,
     scored_rouge,
 )
-from tests.support.refusals import says
+from tests.support.refusals import rows, says
 
 
 def test_bleu_is_of_words_and_of_text_before_and_after_replacement(
@@ -59,8 +61,7 @@ def test_text_of_other_scripts_is_split_as_the_task_says_or_warned_of(
     lines = [decoded(1, text.replace("六", "七"))]
     for tokenize in ("13a", "zh"):
         path = scored_bleu(tmp_path, "bleu", lines, text, tokenize=tokenize)
-        signature = read(path)["bleu"]["detokenized"]["signature"]
-        assert f"|tok:{tokenize}|" in signature
+        assert f"|tok:{tokenize}|" in read(path)["bleu"]["detokenized"]["signature"]
         warned = capsys.readouterr().err
         assert ("warning: BLEU sees 1 words" in warned) == (tokenize == "13a")
     scored_rouge(tmp_path, "rouge", references=[[text] * 3])
@@ -111,7 +112,7 @@ def test_what_the_page_of_formats_reads_is_there(
 
 
 def test_rouge_is_of_outputs_lead_and_both_states(tmp_path: Path) -> None:
-    found = read(scored_rouge(tmp_path, "rouge", has_exceptions=True, bytes=40))
+    found = read(scored_rouge(tmp_path, "rouge", bytes=40))
     assert found["unknown_words"] == {"total": 1, "dictionary": 0, "copied": 1}
     options = RougeOptions(byte_limit=40, stem=True, skip_empty=True)
     before = [text.replace("Kofagrad", "<unk>") for text in OUTPUTS]
@@ -171,3 +172,91 @@ def test_a_reference_that_an_item_has_not_counts_for_nothing(tmp_path: Path) -> 
     assert one["length_ratio"] == both["length_ratio"] > 0
     scores = [found["rouge"]["rouge_1"]["precision"]["score"] for found in (one, both)]
     assert scores[0] == scores[1] > 0
+
+
+# ---- two systems on one test set ----
+
+LINES = """
+the man sees a red car . => the man sees two red cars . => the man sees two red cars .
+a  dog runs . => a dog runs . => a dog runs .
+she is here . => she was there . => she is here .
+no . => no ! => yes .
+x => y => so
+"""
+"""What the baseline, the system and a translator make of a line."""
+
+RIGHT = "le chien {} dort dans la maison rouge ."
+WRONG = "le chat mange dans la maison ."
+
+
+def outputs(folder: Path, name: str, wrong: int) -> Path:
+    """Write a decoded test set of 30 lines with so many wrong sentences."""
+    lines = []
+    for number in range(1, 31):
+        form = WRONG if number <= wrong else RIGHT
+        words = form.format(number)
+        lines.append(json.dumps(decoded(number, words.replace(" .", "."), words)))
+    write_lines(folder / name, lines)
+    return folder / name
+
+
+def test_pairs_of_runs_and_their_means(tmp_path: Path) -> None:
+    words = [RIGHT.format(number) for number in range(1, 31)]
+    write_lines(tmp_path / "tok", words)
+    write_lines(tmp_path / "raw", (line.replace(" .", ".") for line in words))
+    header = {"baseline": "a", "system": "b"}
+    report = Report(tmp_path / "text", tmp_path / "json", None, header)
+    baseline = outputs(tmp_path, "a", 15)
+    pairs = {}
+    for wrong in (0, 15, 18):
+        pairs[f"{wrong} wrong"] = (baseline, outputs(tmp_path, f"b{wrong}", wrong))
+    compare_models(
+        pairs=pairs,
+        raw=tmp_path / "raw",
+        tokenized=tmp_path / "tok",
+        report=report,
+        test_set="t",
+        manifest={},
+        tokenize="intl",
+    )
+    text = report.text.read_text("utf-8")
+    for kind, tokenization in (("tokenized", "none-ascii"), ("detokenized", "intl")):
+        found = read(report.json)["bleu"][kind]
+        assert f"|tok:{tokenization}|" in found["signature"]
+        first, second, third = found["runs"].values()
+        # Words with words, and text with text: 100 of 100.
+        assert first["system"] == {"score": pytest.approx(100), "interval": 0}
+        assert first["p_value"] < 0.05
+        assert (second["difference"], second["p_value"]) == (0, 1)
+        assert third["difference"] < 0
+        differences = [run["difference"] for run in found["runs"].values()]
+        mean = statistics.mean(differences)
+        expected = {"mean": mean, "deviation": statistics.stdev(differences)}
+        assert found["difference"] == pytest.approx(expected)
+        side = first["baseline"]
+        of_baseline = f"{side['score']:.2f} ± {side['interval']:.2f}"
+        signature = f"{kind} BLEU  {found['signature']}\n"
+        says(text, signature, of_baseline, f"{mean:+.2f}\n")
+
+
+def test_lines_go_from_the_largest_gain_to_the_largest_loss() -> None:
+    names = ("old", "new")
+    texts = list(zip(*rows(LINES), strict=True))
+    source = ["s1", "s2", "s3", "s4", "s5"]
+    one, few = (
+        compare_outputs(*texts, form="tokenized", names=names, most=most, source=source)
+        for most in (10, 1)
+    )
+    assert one.whole == compare(*texts, names=names)
+    assert (one.lines, one.same, one.better, one.worse) == (5, 1, 1, 2)
+    assert [line.number for line in one.shown] == [1, 5, 4, 3]
+    # Few lines are those that differ most, whichever way.
+    assert [line.number for line in few.shown] == [3]
+    says(
+        render_text("outputs.txt.j2", comparison=one),
+        f"p = {one.whole.p_value:.4f}",
+        "1 lines better, 2 worse, 1 even, 1 the same",
+        "baseline   the man sees [-a-] red [-car-] .",
+        "system     the man sees {+two+} red {+cars+} .",
+        "source     s1",
+    )

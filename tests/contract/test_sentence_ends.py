@@ -2,8 +2,6 @@
 
 import re
 
-import pytest
-
 from convs2s.text.sentences import first_sentence
 from convs2s.text.splitting import split_sentences
 
@@ -61,17 +59,16 @@ en: Look at example.com. | Then go.
 """
 
 
-@pytest.mark.parametrize("line", re.findall("^[^#].*", SENTENCES, re.MULTILINE))
-def test_each_sentence_is_found(line: str) -> None:
-    language, _, text = line.partition(": ")
-    sentences = text.split(" | ")
-    assert split_sentences(" ".join(sentences), language) == sentences
-    assert split_sentences("\u2028 ".join(sentences) + "\r", language) == sentences
+def test_each_sentence_is_found() -> None:
+    for line in re.findall("^[^#].*", SENTENCES, re.MULTILINE):
+        language, _, text = line.partition(": ")
+        sentences = text.split(" | ")
+        assert split_sentences(" ".join(sentences), language) == sentences
+        assert split_sentences("\u2028 ".join(sentences) + "\r", language) == sentences
 
 
-@pytest.mark.parametrize(
-    "line",
-    [
+def test_a_line_without_a_second_sentence_stays_as_it_is() -> None:
+    for line in (
         "",
         " ",
         "  One  sentence. ",
@@ -82,10 +79,8 @@ def test_each_sentence_is_found(line: str) -> None:
         "1. Un homme est là.",
         'Il dit "oui." ""',
         "Oui. 1999.",
-    ],
-)
-def test_a_line_without_a_second_sentence_stays_as_it_is(line: str) -> None:
-    assert split_sentences(line, "fr") == [line]
+    ):
+        assert split_sentences(line, "fr") == [line]
 
 
 # The first sentence of an abstract, and how the abstract goes on.
@@ -113,13 +108,10 @@ Vitamin C. Smith found it. | We then go on. And on.
 """
 
 
-@pytest.mark.parametrize("abstract", ABSTRACTS.strip().splitlines())
-def test_the_first_sentence_of_an_abstract(abstract: str) -> None:
-    first, _ = abstract.split(" | ")
-    assert first_sentence(abstract.replace(" | ", " ")) == first
-    assert first_sentence(f"\n {first}  ") == first
-
-
-def test_an_abstract_without_an_end_is_its_first_sentence() -> None:
+def test_the_first_sentence_of_an_abstract() -> None:
+    for abstract in ABSTRACTS.strip().splitlines():
+        first, _ = abstract.split(" | ")
+        assert first_sentence(abstract.replace(" | ", " ")) == first
+        assert first_sentence(f"\n {first}  ") == first
     for text in ("", "no end", "It ends.with no blank"):
         assert first_sentence(text) == text

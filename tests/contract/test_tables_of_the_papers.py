@@ -1,4 +1,4 @@
-"""The papers' tables: which runs a cell needs, and how values stand beside the paper's."""
+"""The papers' tables and the page of results: which runs a cell needs, what is shown of them."""
 
 import json
 import os
@@ -8,19 +8,23 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import yaml
 
+from convs2s.config.extensions import VARIABLE
 from convs2s.config.load import load
 from convs2s.config.settings import Settings
 from convs2s.layout import Layout
 from convs2s.paper.cells import Cell, cells
 from convs2s.paper.charts import padded
 from convs2s.paper.results import entries_of, results
+from convs2s.paper.results_page import write_results_page
 from convs2s.paper.tables import sheet, write_table
 from convs2s.paper.trends import trend_panels
+from tests.contract.documents import svg_texts
 from tests.contract.score_files import read, scored_rouge
 from tests.contract.shown_tables import frame_of, table
 from tests.support.cells import bleu, write
-from tests.support.refusals import rows, says
+from tests.support.refusals import refusal, rows, says
 
 SCORED = bleu(after=30.0, before=20.0)
 
@@ -37,19 +41,20 @@ def romanian(paper: Settings) -> Cell:
     return of_row(paper, "table1", 1)[0]
 
 
-@pytest.mark.parametrize("scale", ["paper", "multi30k", "multi30k_trained", "demo"])
-def test_a_model_file_stands_for_one_model(root: Path, scale: str) -> None:
+def test_a_model_file_stands_for_one_model(root: Path) -> None:
     """Not so in tables whose rows show models that other tables train."""
-    settings = load(root, {"scale": scale})
-    stands_for: dict[object, set[object]] = {}
-    for name in settings.paper.keys() - {"further_rows", "lstm_text", "trainings"}:
-        for cell in cells(settings, name):
-            row = settings.paper[name].rows[cell.address.row]
-            for run in cell.runs:
-                for file in Layout("r", "d").task(cell.task).models(cell.model, run):
-                    stands_for.setdefault(file, set()).add((row.task, row.model))
-    assert stands_for
-    assert not [ours for ours, papers in stands_for.items() if len(papers) > 1]
+    for scale in ("paper", "multi30k", "multi30k_trained", "demo"):
+        settings = load(root, {"scale": scale})
+        papers: dict[str, object] = {}
+        for name in settings.paper.keys() - {"further_rows", "lstm_text", "trainings"}:
+            for cell in cells(settings, name):
+                row = settings.paper[name].rows[cell.address.row]
+                shown = row.task, row.model
+                files = Layout("r", "d").task(cell.task)
+                for run in cell.runs:
+                    for file in files.models(cell.model, run):
+                        assert papers.setdefault(file, shown) == shown
+        assert papers
 
 
 def said(settings: Settings, name: str, row: int, scores: Sequence[str]) -> str:
@@ -170,9 +175,7 @@ def test_a_list_stands_beside_the_score_of_a_choice_from_it(demo: Settings) -> N
         assert ("Model files: " in text) == has_model
 
 
-def test_no_difference_to_the_paper_is_printed_on_stand_in_data(
-    demo: Settings,
-) -> None:
+def test_no_difference_to_the_paper_is_printed_on_stand_in_data(demo: Settings) -> None:
     (cell,) = of_row(demo, "table2", 2)
     row = said(demo, "table2", 2, [write(cell.paths[0], SCORED)])
     assert "BLEU (ours): 30.00\n" in row
@@ -190,8 +193,7 @@ def test_what_a_scale_leaves_out_or_puts_in_place_is_said(
         "; decoder 4, 6, 8, ",
     )
     assert "STAND-IN" not in "".join(sheet(paper, "table1", []).headings)
-    mirror = load(root, {"scale": "mirror"})
-    values = list(table(mirror, "table5", [])["BLEU (ours)"])
+    values = list(table(load(root, {"scale": "mirror"}), "table5", [])["BLEU (ours)"])
     assert values == ["not run", *["no stand-in"] * 9]
 
 
@@ -237,8 +239,7 @@ def test_a_failed_run_says_why(paper: Settings, romanian: Cell) -> None:
         ([], "failed: no memory", ""),
         (found, "30.50 ± 0.00", "seed3 failed: no memory"),
     ):
-        entries = entries_of(paper, [romanian], there)
-        shown = results([romanian], entries, failures)
+        shown = results([romanian], entries_of(paper, [romanian], there), failures)
         row = frame_of(paper, "table1", shown).iloc[1]
         assert (row["BLEU (ours)"], row["Notes"]) == (value, note)
 
@@ -281,12 +282,7 @@ def test_a_printed_table_has_the_values_and_their_footnotes(paper: Settings) -> 
 # ---- trends ----
 
 
-@pytest.mark.parametrize("stand_in", [None, "captions"])
-def test_on_stand_in_data_each_side_has_an_axis_of_its_own(
-    paper: Settings, stand_in: str | None
-) -> None:
-    scale = paper.scale.model_copy(update={"stand_in": stand_in})
-    settings = replace(paper, scale=scale)
+def test_on_stand_in_data_each_side_has_an_axis_of_its_own(paper: Settings) -> None:
     found = []
     for row, scores in enumerate(((40.0, 41.0), (41.0, 42.0))):
         cell = of_row(paper, "table7", row)[0]
@@ -296,12 +292,116 @@ def test_on_stand_in_data_each_side_has_an_axis_of_its_own(
     shown = results(measured, entries_of(paper, measured, found))
     printed = [float(str(row.paper["bleu"])) for row in paper.paper["table7"].rows]
     ours = [40.5 - 0.5**0.5, 41.5 + 0.5**0.5]
+    scale = paper.scale.model_copy(update={"stand_in": "captions"})
+    other = replace(paper, scale=scale)
     for theirs, is_small, channel in ((printed[:2], True, "y"), (printed, False, "x")):
-        axes = []
-        for panel in trend_panels(settings, "table7", shown, is_small=is_small)[0]:
-            encodings = panel["encoding"] | panel["layer"][-1].get("encoding", {})
-            axes.append(encodings[channel]["scale"]["domain"])
-        if stand_in:
-            assert axes == [padded(theirs), padded(ours)]
-        else:
-            assert axes == [padded([*theirs, *ours])] * 2
+        for settings, expected in (
+            (paper, [padded([*theirs, *ours])] * 2),
+            (other, [padded(theirs), padded(ours)]),
+        ):
+            axes = []
+            for panel in trend_panels(settings, "table7", shown, is_small=is_small)[0]:
+                encodings = panel["encoding"] | panel["layer"][-1].get("encoding", {})
+                axes.append(encodings[channel]["scale"]["domain"])
+            assert axes == expected
+
+
+# ---- columns of further metrics ----
+
+OPTIONS = """
+scale: demo
+extensions: [examples/word_error_rate.py]
+overrides: {tasks: {demo_en_fr: {metrics: [WER]}}}
+"""
+COLUMNS = """
+- {key: chrf, name: chrF, measure: chrf}
+- {key: wer, name: Errors, measure: WER, digits: 1}
+"""
+
+
+def with_columns(root: Path, columns: str) -> Settings:
+    """The demo's configuration with further columns of table 1, and an extension's metric."""
+    content = yaml.safe_load((root / "config/paper.yaml").read_text("utf-8"))
+    content["table1"]["columns"] += yaml.safe_load(columns)
+    Path("config/paper.yaml").write_text(yaml.safe_dump(content), "utf-8")
+    return load(Path(), yaml.safe_load(OPTIONS))
+
+
+def test_a_column_names_a_metric_and_shows_its_scores(
+    root: Path, copy: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # None is left of what the configuration names.
+    monkeypatch.setenv(VARIABLE, "")
+    Path("examples").symlink_to(root / "examples")
+    settings = with_columns(root, COLUMNS)
+    scored = [
+        cell for cell in cells(settings, "table1") if cell.address.column == "bleu"
+    ]
+    further = """
+    chrf: {score: 51.5, signature: "nrefs:1|nc:6"}
+    further: {WER: {score: 33.33, signature: "WER|code:0a"}}
+    """
+    written = bleu(27.0, 26.0) | yaml.safe_load(further)
+    assert scored
+    paths = [write(path, written) for cell in scored for path in cell.paths]
+    shown = table(settings, "table1", paths)
+    numbers = settings.scale.shown_rows(settings.paper["table1"])
+    for cell in scored:
+        row = shown.iloc[numbers.index(cell.address.row)]
+        assert row["chrF (ours)"].startswith("51.50")
+        assert "chrF: chrF nrefs:1|nc:6" in row["Metric"]
+        expected = "33.3" if cell.task == "demo_en_fr" else "not measured"
+        assert row["Errors (ours)"].startswith(expected)
+    message = refusal(with_columns, root, COLUMNS.replace("WER", "WRE"))
+    says(message, "paper.yaml: table1: column wer", "'WRE'; did you mean 'WER'?")
+
+
+# ---- the page of results ----
+
+TITLES = re.compile(r"^(#+ .*?)(?::| and| at| of|$)", re.MULTILINE)
+
+
+def test_the_page_shows_what_was_run_alone(demo: Settings) -> None:
+    """All runs but the last row's of table 1."""
+    Path("page").mkdir()
+    measured = [
+        cell for name in ("table1", "table7", "figure2") for cell in cells(demo, name)
+    ]
+    scores = [
+        write(cell.paths[0], bleu(after=30.0 + number, before=20.0 + number))
+        for number, cell in enumerate(measured)
+        if (cell.address.table, cell.address.row) != ("table1", 14)
+    ]
+    entries = entries_of(demo, measured, scores)
+    output = Path("page.md")
+    write_results_page(
+        demo, entries, ledger="a.jsonl", discussion="## Discussion\n", output=output
+    )
+    page = output.read_text("utf-8")
+    tables = Path("page/tables.md").read_text("utf-8")
+    claims = Path("page/claims.md").read_text("utf-8")
+    # Nothing of table 2 was run, and no claim has a verdict.
+    assert TITLES.findall(page)[1:] == ["## Table 1", "## Discussion"]
+    assert f"{len(demo.claims)} more claims have no verdict" in page
+    assert TITLES.findall(claims) == ["# Claims", "## Comparisons"]
+    title, *parts = TITLES.findall(tables)
+    assert title == "# Every table"
+    assert {f"## Table {number}" for number in range(1, 9)} <= set(parts)
+    links = re.findall(r"\]\((page/[^)]*)\)", page)
+    assert sorted(set(links)) == sorted(map(str, Path("page").iterdir()))
+    assert "| not run [" in claims
+    assert "| not run" not in page
+    trends = svg_texts(Path("page/trends.svg"))
+    assert {"Table 1", "Table 7", "paper: BLEU", "ours: BLEU"} <= trends
+
+
+def test_what_makes_no_page_is_refused(demo: Settings) -> None:
+    Path("file").touch()
+    for output, *words in (
+        ("page", "page: ", "ends in .md"),
+        ("page.md", "a: has no run of scale demo", "--scale"),
+        ("file.md", "file.md: ", "no file named file"),
+    ):
+        stated = {"ledger": "a", "discussion": "", "output": Path(output)}
+        says(refusal(write_results_page, demo, [], **stated), *words)
+    assert not Path("page").exists()

@@ -111,8 +111,7 @@ def test_the_sources_of_a_text_are_named_with_what_is_known_of_them(
     assert names == ["train.en.gz", "train.de.gz", "val.en.gz", "val.de.gz"]
     assert all(source.sha256 and source.licence for source in captions)
     demo = settings.dataset_metadata("demo_en_fr").sources
-    licences = {source.licence for source in demo}
-    assert licences == {"MIT: this project generates it"}
+    assert {source.licence for source in demo} == {"MIT: this project generates it"}
     # What the mirror stands in for has no checksum of upstream.
     scale = settings.scale.model_copy(update={"generated_mirror": True})
     mirror = replace(settings, scale=scale).dataset_metadata("multi30k_en_de").sources

@@ -46,8 +46,7 @@ def test_a_description_that_no_reader_takes_is_not_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(tensors, "MOST_HEADER_BYTES", 1000)
-    description = {"dictionary": "a" * 1000}
-    message = refusal(save_tensors, tmp_path / "model", {}, description)
+    message = refusal(save_tensors, tmp_path / "model", {}, {"dictionary": "a" * 1000})
     says(message, "model: types, ", "safetensors can read at most 1,000", "lower")
     assert not list(tmp_path.iterdir())
 

@@ -1,15 +1,16 @@
 """What each named preparation makes of a line, and of words again; also one of the user's own.
 
+A text is truecased by a table.
+
 What Moses' scripts make of English, German, French and Romanian is in reference/test_text_moses.py.
 """
 
 from pathlib import Path
 
-import pytest
-
 from convs2s.config.corpus import PREPARATIONS, PreparationRecipes
 from convs2s.config.extensions import export_extensions
 from convs2s.text.preparation import Preparation
+from convs2s.text.truecase import truecase_file
 from tests.support.refusals import rows, says
 
 # A kind of text is tokenized as its language, and Romanian alone has commas for cedillas. The words
@@ -37,17 +38,18 @@ none en => a\0\x07\u200b\ufeff\u00ad\ue000b => a\0\x07\u200b\ufeff\u00ad\ue000b
 """
 
 
-@pytest.mark.parametrize(("recipe", "line", "words"), rows(WORDS))
-def test_words_of_a_line(recipe: str, line: str, words: str) -> None:
-    assert Preparation(*recipe.split()).prepare(line) == words
+def test_words_of_a_line() -> None:
+    for recipe, line, words in rows(WORDS):
+        assert Preparation(*recipe.split()).prepare(line) == words
 
 
-@pytest.mark.parametrize("name", PREPARATIONS)
-def test_text_of_words(name: str) -> None:
+def test_text_of_words() -> None:
     """What comes tokenized stays; the rest has no entities."""
     words = "l&apos; homme dit : &quot; porte @-@ clés &amp; sacs &quot; ."
-    text = words if name == "none" else 'l\'homme dit : "porte-clés & sacs".'
-    assert Preparation(name, "fr_title").restore(words) == text
+    text = 'l\'homme dit : "porte-clés & sacs".'
+    for name in PREPARATIONS:
+        restored = Preparation(name, "fr_title").restore(words)
+        assert restored == (words if name == "none" else text)
 
 
 def test_preparations_are_documented(root: Path) -> None:
@@ -78,3 +80,11 @@ def test_a_preparation_of_the_users_own(tmp_path: Path) -> None:
         preparation = Preparation(name, "en")
         assert preparation.prepare("Two") == "two"
         assert preparation.restore("two cars") == "Two Cars"
+
+
+def test_a_text_is_truecased_by_a_table(tmp_path: Path) -> None:
+    text, table, output = (tmp_path / name for name in ("text", "table", "output"))
+    text.write_text("Rot ist es . Gelb auch ? Blau\n&quot; ( Rot\n\n")
+    table.write_text("word\tcount\nauch\t1\nrot\t1\n")
+    truecase_file(text=text, truecaser=table, output=output)
+    assert output.read_text() == "rot ist es . Gelb auch ? Blau\n&quot; ( rot\n\n"

@@ -67,8 +67,7 @@ def test_each_paper_is_in_one_part_and_stays_there(tmp_path: Path) -> None:
 
 def test_what_is_dropped_and_why(tmp_path: Path) -> None:
     found = write(tmp_path / "a", HEADER + "".join(MANY) + ODD)
-    dropped = {"empty": 2, "short": 1, "withdrawn": 1, "repeated": 1}
-    assert found["dropped"] == dropped
+    assert found["dropped"] == {"empty": 2, "short": 1, "withdrawn": 1, "repeated": 1}
     assert (found["records"], found["papers"], found["formulas"]) == (314, 309, 1)
     kept = {pair for part in PARTS for pair in pairs(tmp_path / "a", part)}
     assert ('Let there be $k$ "of" them.', "On $k$") in kept

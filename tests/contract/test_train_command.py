@@ -35,8 +35,7 @@ def test_tables_and_the_name_of_the_folder_reach_the_training(
     (job,) = jobs
     assert str(job.dictionary).endswith("config.yaml")
     assert str(job.candidates).endswith("costs.yaml")
-    names = [path.name for path in job.truecasers or ()]
-    assert names == ["paper.yaml", "claims.yaml"]
+    assert [path.name for path in job.truecasers or ()] == ["paper.yaml", "claims.yaml"]
     assert job.label == f"{copy.name}/small/seed1"
 
 

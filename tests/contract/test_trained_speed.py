@@ -52,9 +52,7 @@ TRAININGS = """
 """
 
 
-def test_hours_are_of_the_devices_and_speed_of_the_last_machine(
-    tmp_path: Path,
-) -> None:
+def test_hours_are_of_the_devices_and_speed_of_the_last_machine(tmp_path: Path) -> None:
     for epochs, speed, seconds, of, cores, gpus in rows(TRAININGS):
         measure(tmp_path, epochs)
         machines = [NAMES[name] for name in of.split()]

@@ -112,8 +112,7 @@ def test_the_kept_log_grows_with_each_try_whoever_listens(
         monkeypatch.setattr(sys, "stderr", stream)
         log("try 2")
         log("more")
-    kept = (tmp_path / LOG_NAME).read_text("utf-8")
-    assert kept == "a/b/seed1: try 1\ntry 2\nmore\n"
+    assert (tmp_path / LOG_NAME).read_text("utf-8") == "a/b/seed1: try 1\ntry 2\nmore\n"
 
 
 DURATIONS = """
@@ -169,8 +168,7 @@ def test_an_epoch_whose_events_a_kill_forestalled_gets_them_and_an_undone_update
     monkeypatch.setitem(sys.modules, "torch.utils.tensorboard", package)
     for batch, updates, purge_step in ((0, 30, 30), (1, 31, 32)):
         package.reset_mock()
-        schedule = Schedule(0.25)
-        state = TrainerState(schedule, 0.25, 2, batch, updates, history=[RECORD])
+        state = TrainerState(Schedule(0.25), 0.25, 2, batch, updates, history=[RECORD])
         Watch(ProgressFile(tmp_path), events=tmp_path).begin(state)
         package.SummaryWriter.assert_called_once_with(
             str(tmp_path), purge_step=purge_step
@@ -186,15 +184,13 @@ def test_a_training_shows_its_updates_and_epochs_and_no_full_disk_ends_it(
     from torch.utils.tensorboard import SummaryWriter
 
     monkeypatch.setattr(state_folder, "SECONDS_BETWEEN_NOTES", 0.0)
-    full = OSError(errno.ENOSPC, "No space left on device")
-    add = Mock(side_effect=full)
+    add = Mock(side_effect=OSError(errno.ENOSPC, "No space left on device"))
     monkeypatch.setattr(SummaryWriter, "add_scalar", add)
     settings = tiny.settings(tensorboard=True, maximum_epochs=1)
     one = tiny.job(task, tmp_path / "model", settings)
     train(one)
     assert one.output.is_file()
-    steps = [call.args[2] for call in add.call_args_list]
-    assert steps == [*range(1, 11), 10]
+    assert [call.args[2] for call in add.call_args_list] == [*range(1, 11), 10]
 
 
 def test_without_the_package_it_is_one_line(

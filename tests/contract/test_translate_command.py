@@ -19,6 +19,7 @@ from convs2s.decoding.streams import ArrivingBytes, ChunkTranslator, arriving
 from convs2s.decoding.test_sets import time_decoding
 from convs2s.decoding.translate import LineTranslator
 from convs2s.files.text import text_lines, write_lines
+from convs2s.scoring.n_best import read_n_best
 from convs2s.scoring.tuned_settings import decoding_as_run
 from tests.conftest import Terminal
 from tests.support.refusals import refusal, rows, says
@@ -29,19 +30,18 @@ from tests.support.refusals import refusal, rows, says
 def test_n_best_lists_and_json(run: Terminal, model: Path) -> None:
     asked = ("translate", model, "--beam", 4, "--n-best", 3)
     text = b"w1 w2\n\nw3\n"
-    listed = run(*asked, text=text).splitlines()
-    hypotheses = []
-    for line in run(*asked, "--json", text=text).splitlines():
-        hypotheses += json.loads(line)["n_best"]
-    numbers = ["0"] * 3 + ["1"] + ["2"] * 3
-    for row, number, one in zip(listed, numbers, hypotheses, strict=True):
-        first, words, features, score = row.split(" ||| ")
-        assert (first, words.strip()) == (number, one["text"])
-        assert float(score) == pytest.approx(one["score"], abs=1e-6)
-        length = len(one["tokens"]) + 1
-        _, likelihood, _ = re.split(f"^LogLikelihood= | Length= {length}$", features)
-        assert float(likelihood) == pytest.approx(one["score"] * length, abs=1e-5)
-    assert hypotheses[0]["score"] >= hypotheses[1]["score"]
+    groups = list(read_n_best(run(*asked, text=text).splitlines(), "list"))
+    assert [len(group) for group in groups] == [3, 1, 3]
+    lines = run(*asked, "--json", text=text).splitlines()
+    for number, (group, line) in enumerate(zip(groups, lines, strict=True)):
+        for row, one in zip(group, json.loads(line)["n_best"], strict=True):
+            assert (row.sentence, row.text) == (number, one["text"])
+            assert row.score == pytest.approx(one["score"], abs=1e-6)
+            length = len(one["tokens"]) + 1
+            assert row.feature("Length") == length
+            likelihood = pytest.approx(one["score"] * length, abs=1e-5)
+            assert row.feature("LogLikelihood") == likelihood
+    assert groups[0][0].score >= groups[0][1].score
 
 
 def test_a_bar_in_a_text_is_no_separator(model: Path) -> None:
@@ -138,8 +138,7 @@ def test_a_line_is_written_for_each_line(
     sharp: Path, run: Terminal, tmp_path: Path
 ) -> None:
     lines = [LINE, "", SECOND]
-    translator = Translator.load(sharp, device="cpu")
-    found = translator.translate(lines, split_sentences=True)
+    found = Translator.load(sharp, device="cpu").translate(lines, split_sentences=True)
     expected = [one.text for one in found]
     write_lines(tmp_path / "in", lines)
     text = (tmp_path / "in").read_bytes()

@@ -1,4 +1,6 @@
-"""Unknown-word replacement against the faults that users of other toolkits ran into.
+"""Words that a model does not know or has in another case.
+
+Their replacement is held against the faults that users of other toolkits ran into.
 
 That the word with the most attention is looked at, and neither ``</s>`` nor padding, is tested
 against fairseq's attention in ``reference/test_search.py``.
@@ -91,8 +93,7 @@ def test_a_word_is_looked_up_as_it_is_written() -> None:
 def test_places_count_words_where_tokens_are_pieces(
     unknowing: Path, model: Path, tmp_path: Path
 ) -> None:
-    pieces = of_pieces(unknowing, tmp_path)
-    (one,) = translator(pieces).translate(["abw1 cd"])
+    (one,) = translator(of_pieces(unknowing, tmp_path)).translate(["abw1 cd"])
     assert " ".join(one.source_tokens) == "a@@ b@@ w1 c@@ d"
     assert one.source_words == ["abw1", "cd"]
     last = len(one.words) - 1
@@ -187,3 +188,26 @@ def test_lines_of_unknown_words_are_named(
     warnings = capsys.readouterr().err.splitlines()
     assert len(warnings) == 8
     assert warnings[-1].endswith("unknown_words; further lines are not reported)")
+
+
+# ---- words that are truecased ----
+
+
+def test_a_model_reads_truecased_words_and_writes_capitals(
+    model: Path, tmp_path: Path
+) -> None:
+    """Its source words are w0 to w11 and its target words w0x to w11x."""
+    loaded, description = load_model(model)
+    path = tmp_path / "truecased.safetensors"
+    stated = description.model_copy(update={"truecasers": {"en": ["w1", "W2", "w2"]}})
+    save_model(path, loaded.state_dict(), stated)
+    settings = DecodingSettings(minimum_length=3)
+    cased = LineTranslator([path], settings, "cpu")
+    lower, upper, inner = cased.translate(["w1 w3 W2", "W1 w3 W2", "w1 w2 W1"])
+    assert lower.source_tokens == upper.source_tokens == ["w1", "w3", "W2"]
+    assert inner.source_tokens == ["w1", "w2", "w1"]
+    (expected,) = LineTranslator([model], settings, "cpu").translate(["w1 w3 W2"])
+    assert lower.tokens == expected.tokens
+    assert expected.text.startswith("w")
+    assert lower.text == upper.text == expected.text.replace("w", "W", 1)
+    assert lower.words == [expected.words[0].capitalize(), *expected.words[1:]]

@@ -2,6 +2,7 @@
 
 from functools import partial
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 import pytest
@@ -29,7 +30,12 @@ from convs2s.data.vocabulary import (
 from convs2s.data.word_counts import added_counts, count_words
 from convs2s.files.checksums import sha256
 from convs2s.files.text import write_json
+from convs2s.interop.taken_vocabulary import take_codes, take_vocabulary
+from convs2s.model_file import load_model, save_model
 from convs2s.scoring.data_counts import TrainingOverlap
+from convs2s.text.bpe import read_codes
+from tests.support.archives import flipped
+from tests.support.golden import import_trained
 from tests.support.refusals import refusal, says
 
 
@@ -162,8 +168,7 @@ def test_what_the_least_count_leaves_out_is_split_as_it_was_counted(
     build(threshold=2, minimum_count=5)
     settings = VocabularySettings(merges=10, threshold=2, minimum_count=5)
     tokens = line_encoder(codes, table, settings)("ab ac b c de")
-    found = read_vocabulary(table).decode(tokens)
-    assert " ".join(found) == "a@@ b a@@ c b c de </s>"
+    assert " ".join(read_vocabulary(table).decode(tokens)) == "a@@ b a@@ c b c de </s>"
     assert dict(read_counts(table)) == {"b": 8, "c": 8, "a@@": 6, "de": 6}
     for threshold in (5, 6):  # b and c stay whole, as they occur five times; then not
         build(threshold=threshold, minimum_count=1)
@@ -199,3 +204,78 @@ def test_a_store_that_is_absent_or_of_other_batches_is_refused(
         patch.setattr(stores, "ROWS_PER_BATCH", 4)
         write_store(path, [([END], [END])] * 6)
     says(refusal(TokenStore, path), f"{path}: ", "`snakemake prepare`")
+
+
+# ---- codes and vocabularies out of a model file ----
+
+
+@pytest.fixture(scope="module")
+def imported(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return import_trained(tmp_path_factory.mktemp("model"))
+
+
+@pytest.fixture
+def words(tmp_path: Path) -> Path:
+    table = tmp_path / "words.tsv"
+    table.write_text("type\tcount\nthe\t3\nthethe\t2\nw3\t7\n")
+    return table
+
+
+def codes_of(model: Path, folder: Path) -> str:
+    take_codes(model=model, output=folder / "codes")
+    return read_codes(folder / "codes")
+
+
+def counts_of(
+    model: Path,
+    words: Path,
+    kind: str = "bpe",
+    side: Literal["source", "target"] = "source",
+) -> dict[str, int]:
+    """Take a vocabulary; return how often each of its types occurs in the text."""
+    output = words.with_name("types.tsv")
+    take_vocabulary(model=model, words=words, side=side, vocabulary=kind, output=output)
+    return dict(read_counts(output))
+
+
+def test_codes_and_types_are_the_models_and_counts_the_texts(
+    imported: Path, words: Path, tmp_path: Path
+) -> None:
+    _, description = load_model(imported)
+    assert codes_of(imported, tmp_path) == description.bpe_codes
+    assert list(counts_of(imported, words, side="target")) == description.target_types
+    counts = counts_of(imported, words)
+    assert list(counts) == description.source_types
+    # "thethe" ends with it, unless the codes split it elsewhere.
+    assert counts["the"] in (3, 5)
+    assert 0 in counts.values()
+
+
+def test_a_model_of_words_gives_a_word_task_its_words(
+    model: Path, words: Path, tmp_path: Path
+) -> None:
+    says(refusal(codes_of, model, tmp_path), "whole words", "no BPE codes")
+    counts = counts_of(model, words, "word")
+    assert counts["w3"] == 7
+    assert "the" not in counts
+    says(refusal(counts_of, model, words), "is of the kind word: write `kind: word`")
+
+
+def test_what_a_model_file_does_not_hold_is_refused(
+    imported: Path, words: Path, tmp_path: Path
+) -> None:
+    network, description = load_model(imported)
+    weights = network.state_dict()
+    changed = tmp_path / "changed"
+    described = description.model_copy(update={"splittable": ["the"]})
+    save_model(changed, weights, described)
+    says(refusal(counts_of, changed, words), "its vocabulary has a threshold")
+    others = [f"other{number}" for number in range(len(description.target_types))]
+    described = description.model_copy(update={"target_types": others})
+    save_model(changed, weights, described)
+    says(refusal(codes_of, changed, tmp_path), "the two sides have different codes")
+    content = imported.read_bytes()
+    changed.write_bytes(flipped(content, 8 * len(content) - 4))
+    damaged = "damaged: its content does not match its digest"
+    says(refusal(codes_of, changed, tmp_path), damaged)
+    says(refusal(counts_of, changed, words), damaged)

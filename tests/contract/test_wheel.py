@@ -14,12 +14,7 @@ import pytest
 from convs2s import __version__
 from convs2s.api.translator import Translator
 from convs2s.cli.main import EXTRAS
-from tests.support.bare_python import (
-    bare_python,
-    closure,
-    run_bare,
-    without_pythonpath,
-)
+from tests.support.bare_python import bare_python, closure, run_bare, without_pythonpath
 from tests.support.checkout import check_out
 from tests.support.refusals import rows, says
 from tests.support.served import ModelServer
