@@ -83,10 +83,9 @@ def test_each_job_runs_in_the_image_that_the_configuration_names(
     checkout.write("programs/apptainer", _APPTAINER).chmod(0o755)
     checkout.write("convs2s.sif", "")
     target = "results/demo_en_fr/corpus/raw/test.source.zst"
-    options = "--sdm apptainer --config container=convs2s.sif --".split()
-    programs = os.pathsep.join([f"{checkout.folder}/programs", os.environ["PATH"]])
-    environment = os.environ | {"PATH": programs}
-    done = checkout.snakemake(*options, target, environment=environment).succeeded()
+    typed = f"snakemake --cores 1 --sdm apptainer --config container=convs2s.sif -- {target}"
+    path = f"{checkout.folder}/programs{os.pathsep}{os.environ['PATH']}"
+    done = checkout.typed(typed, {**os.environ, "PATH": path}).succeeded()
     assert (checkout / target).is_file()
     images = checkout.read("images").split()
     assert images == ["convs2s.sif"] * sum(done.planned.values())

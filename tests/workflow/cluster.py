@@ -148,8 +148,12 @@ def lose_a_node(run: Run) -> tuple[str, str]:
     """Take a node from the running training for as long as its job ends; the job and the node."""
     slurm, job = run.slurm, run.until_it_trains()
     node = slurm.ask(f"squeue -h -j {job} -o %B")
-    with slurm.without_node(node):
+    # Slurm takes it for failed, as where it does not answer.
+    slurm.ask(f"scontrol update nodename={node} state=down reason=test")
+    try:
         run.until(lambda: slurm.ask(f"squeue -h -j {job} -o %T") != "RUNNING")
+    finally:
+        slurm.ask(f"scontrol update nodename={node} state=resume")
     return job, node
 
 
