@@ -41,15 +41,6 @@ def test_a_rule_its_script_and_its_function_share_a_name(root: Path) -> None:
         assert re.search(rf"\b{file.stem}\(", file.read_text("utf-8")), file
 
 
-def test_no_function_stands_beside_a_rule(root: Path) -> None:
-    """As ``snakemake --lint`` has it."""
-    paths = list(root.glob("rules/*.smk"))
-    assert len(paths) > 10
-    for path in paths:
-        kinds = re.findall(r"^(?:def|rule) ", path.read_text("utf-8"), re.MULTILINE)
-        assert len(set(kinds)) < 2, path
-
-
 def test_a_shell_takes_no_path_unquoted(root: Path) -> None:
     """Snakemake quotes what ends in ``:q``; those of a training are quoted before."""
     sources = [*root.glob("rules/*.smk"), root / "src/convs2s/pipeline/process.py"]

@@ -26,6 +26,7 @@ def test_lint_and_plan_need_snakemake_alone_and_a_module_brings_its_package(
         done = run_bare(python, *command, folder=folder)
         return Done(done.returncode, done.stdout + done.stderr).succeeded()
 
+    # Such as functions beside rules.
     snakemake(checkout.folder, "--lint")
     outer = outer_workflow(
         tmp_path / "outer", f'"{checkout.folder}/workflow/Snakefile"', "{}"
