@@ -19,22 +19,16 @@ def test_every_address_of_a_corpus_is_in_the_list_of_downloads(
     assert fetched <= set(settings.downloads)
 
 
-def test_licenses_are_named_and_the_page_explains_those_without_an_identifier(
+def test_the_page_explains_licenses_and_counts_the_files_without_a_checksum(
     settings: Settings, root: Path
 ) -> None:
-    named = {str(entry.licence) for entry in settings.downloads.values()}
+    entries = settings.downloads.values()
+    named = {str(entry.licence) for entry in entries}
     assert {canonicalize_license_expression(name) for name in named} == named
     page = (root / "docs/data.md").read_text("utf-8")
     own = {name for name in named if name.startswith("LicenseRef-")}
     assert set(re.findall(r"^\| `(LicenseRef-\w+)` \|", page, re.MULTILINE)) == own
-
-
-def test_the_page_counts_the_files_without_a_checksum(
-    settings: Settings, root: Path
-) -> None:
-    entries = settings.downloads.values()
     without = [entry for entry in entries if not entry.sha256]
-    page = (root / "docs/data.md").read_text("utf-8")
     known = len(entries) - len(without)
     assert f"{known} of the {len(entries)} listed files have a SHA-256" in page
     assert f"For the other {len(without)} files, no" in page

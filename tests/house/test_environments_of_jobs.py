@@ -4,7 +4,6 @@ import ast
 import json
 from collections import defaultdict
 from functools import cache
-from importlib import metadata
 from pathlib import Path
 
 import pytest
@@ -88,10 +87,8 @@ def test_environment_has_all_that_its_jobs_import(
     statements = json.dumps(sorted(jobs(root)[name]))
     done = run_bare(python, "-c", _TRY, folder=tmp_path, text=statements)
     assert done.returncode == 0, done.stderr
-    package_of = metadata.packages_distributions()
     for statement, module in json.loads(done.stdout).items():
-        package = package_of.get(module.partition(".")[0], [module])[0]
-        assert package in BY_CHOICE, statement
+        assert module.partition(".")[0] in BY_CHOICE, statement
     # Jobs without a network have a light one.
     has_torch = any(package.startswith("torch") for package in packages)
     assert has_torch == (name == "train")

@@ -3,6 +3,7 @@
 Nothing here builds or runs an image.
 """
 
+import os
 import re
 import shutil
 import subprocess
@@ -82,8 +83,9 @@ def test_each_job_runs_in_the_image_that_the_configuration_names(
     checkout.write("programs/apptainer", _APPTAINER).chmod(0o755)
     checkout.write("convs2s.sif", "")
     target = "results/demo_en_fr/corpus/raw/test.source.zst"
-    asked = f"snakemake --cores 1 --sdm apptainer --config container=convs2s.sif -- {target}"
-    done = checkout.shell(f'PATH="$PWD/programs:$PATH" {asked}').succeeded()
+    typed = f"snakemake --cores 1 --sdm apptainer --config container=convs2s.sif -- {target}"
+    path = f"{checkout.folder}/programs{os.pathsep}{os.environ['PATH']}"
+    done = checkout.typed(typed, {**os.environ, "PATH": path}).succeeded()
     assert (checkout / target).is_file()
     images = checkout.read("images").split()
     assert images == ["convs2s.sif"] * sum(done.planned.values())

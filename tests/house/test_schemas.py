@@ -49,24 +49,26 @@ def test_the_page_of_tasks_lists_all_of_them(run: Terminal) -> None:
     assert listed.count("\n") == 2 + len(list((ROOT / "config/tasks").glob("*.yaml")))
 
 
-@pytest.mark.parametrize("path", CONFIGURATION, ids=lambda path: path.stem)
-def test_every_file_names_its_schema_and_meets_it(path: Path) -> None:
-    text = path.read_text("utf-8")
-    folder = {"tasks": "task", "scales": "scale"}.get(path.parent.name, path.stem)
-    target = os.path.relpath(ROOT / "schemas" / f"{folder}.schema.json", path.parent)
-    assert text.startswith(f"# yaml-language-server: $schema={target}\n")
-    # PyYAML alone reads 1e-4 as text, editors as a number.
-    content = yaml.safe_load(re.sub(r"\de-\d", lambda one: f"{float(one[0]):f}", text))
-    errors = Draft202012Validator(file_schema(folder)).iter_errors(content)
-    assert not [error.message for error in errors]
+def test_every_file_names_its_schema_and_meets_it() -> None:
+    for path in CONFIGURATION:
+        text = path.read_text("utf-8")
+        name = {"tasks": "task", "scales": "scale"}.get(path.parent.name, path.stem)
+        target = os.path.relpath(ROOT / f"schemas/{name}.schema.json", path.parent)
+        assert text.startswith(f"# yaml-language-server: $schema={target}\n"), path
+        # PyYAML alone reads 1e-4 as text, editors as a number.
+        read = re.sub(r"\de-\d", lambda one: f"{float(one[0]):f}", text)
+        schema = Draft202012Validator(file_schema(name))
+        errors = schema.iter_errors(yaml.safe_load(read))
+        assert [error.message for error in errors] == [], path
 
 
-@pytest.mark.parametrize("file", FILES, ids=lambda file: file.schema)
-def test_every_key_is_described(file: ConfigurationFile) -> None:
-    Draft202012Validator.check_schema(file_schema(file.schema))
-    stated = [*keys_of(schema_of(file.section))]
-    assert len(stated) > 2
-    assert [key for key, schema in stated if not schema.get("description")] == []
+def test_every_key_is_described() -> None:
+    for file in FILES:
+        Draft202012Validator.check_schema(file_schema(file.schema))
+        stated = [*keys_of(schema_of(file.section))]
+        assert len(stated) > 2
+        unsaid = [key for key, schema in stated if not schema.get("description")]
+        assert unsaid == [], file.schema
 
 
 def keys_of(schema: Any) -> Iterator[tuple[str, Any]]:

@@ -39,14 +39,9 @@ LIMIT_SECONDS = 1800
 
 def copy_checkout(folder: Path) -> None:
     """Copy what git tracks, and what it would."""
-    listed = subprocess.run(
-        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
-        cwd=ROOT,
-        check=True,
-        capture_output=True,
-        text=True,
-    )
-    for name in filter(None, listed.stdout.split("\0")):
+    command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+    listed = subprocess.check_output(command, cwd=ROOT, text=True)
+    for name in listed.split("\0"):
         if (ROOT / name).is_file():
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(ROOT / name, folder / name)

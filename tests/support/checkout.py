@@ -152,11 +152,12 @@ def check_out(root: Path, parent: Path) -> Checkout:
 
 # Reads a request a line, and answers with the exit code. The child runs what `-m snakemake` does.
 _SERVER = """
-import json, os, sys
+import gc, json, os, sys
 import snakemake.cli
 import docutils.core, jinja2, nbformat, pydantic, requests, smart_open, yaml, yte
 
 snakemake.cli.get_argument_parser()  # imports the plugins
+gc.freeze()  # or each child looks through all of this for garbage: half of a dry run's time
 installed = sys.path[1:]
 for line in sys.stdin:
     words, folder, environment, output = json.loads(line)

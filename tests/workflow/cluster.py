@@ -51,9 +51,15 @@ def check_out_here(root: Path, parent: Path) -> Checkout:
 
 def run(slurm: Slurm, checkout: Checkout, command: str) -> Done:
     """Run a command line there, on that cluster; fails where it fails."""
-    done = checkout.shell(command, slurm.environment)
+    done = checkout.typed(command, _environment(slurm))
     assert done.code == 0, f"{done.said}\n{slurm.logs()}"
     return done
+
+
+def _environment(slurm: Slurm) -> dict[str, str]:
+    """That cluster's, with the programs of these tests found first."""
+    programs = f"{Path(sys.executable).parent}{os.pathsep}"
+    return slurm.environment | {"PATH": programs + slurm.environment["PATH"]}
 
 
 def submitted(slurm: Slurm, said: str, facts: str) -> list[list[str]]:
@@ -78,7 +84,7 @@ class Run:
         while not condition():
             is_in_time = self.process.poll() is None and time.monotonic() < end
             assert is_in_time, f"{self.said.read_text()}\n{self.slurm.logs()}"
-            time.sleep(0.2)
+            time.sleep(0.5)
 
     def until_it_trains(self) -> str:
         """Wait until a training runs and has written a state; the number of its job."""
@@ -108,13 +114,12 @@ def running(
     slurm: Slurm, checkout: Checkout, command: str, **variables: str
 ) -> Iterator[Run]:
     """Start a command line there, on that cluster; what it says is appended to a file."""
-    path = f"{Path(sys.executable).parent}{os.pathsep}{slurm.environment['PATH']}"
     said = checkout / "said.txt"
     with said.open("a") as stream:
         process = subprocess.Popen(
             command.split(),
             cwd=checkout.folder,
-            env=slurm.environment | variables | {"PATH": path},
+            env=_environment(slurm) | variables,
             stdout=stream,
             stderr=stream,
             text=True,
@@ -143,8 +148,12 @@ def lose_a_node(run: Run) -> tuple[str, str]:
     """Take a node from the running training for as long as its job ends; the job and the node."""
     slurm, job = run.slurm, run.until_it_trains()
     node = slurm.ask(f"squeue -h -j {job} -o %B")
-    with slurm.without_node(node):
+    # Slurm takes it for failed, as where it does not answer.
+    slurm.ask(f"scontrol update nodename={node} state=down reason=test")
+    try:
         run.until(lambda: slurm.ask(f"squeue -h -j {job} -o %T") != "RUNNING")
+    finally:
+        slurm.ask(f"scontrol update nodename={node} state=resume")
     return job, node
 
 

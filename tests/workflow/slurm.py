@@ -140,14 +140,9 @@ class Slurm:
             )
 
     def stop(self, daemon: str) -> None:
-        """End it and wait for its end."""
-        process = self.processes[daemon]
-        process.terminate()
-        try:
-            process.wait(STOP_SECONDS)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
+        """End it and wait for its end; `timeout` kills one that does not heed it."""
+        self.processes[daemon].terminate()
+        self.processes[daemon].wait()
 
     def ask(self, command: str) -> str:
         """What one of Slurm's commands prints; empty where it fails."""
@@ -160,25 +155,6 @@ class Slurm:
         """The ends of the daemons' logs, for a message."""
         logs = sorted(self.folder.glob("*.log"))
         return "\n".join(f"{log.name}: {log.read_text()[-1500:]}" for log in logs)
-
-    @contextmanager
-    def without_node(self, node: str) -> Iterator[None]:
-        """Have Slurm take a node for failed, as where it does not answer; its jobs are lost."""
-        self.ask(f"scontrol update nodename={node} state=down reason=test")
-        try:
-            yield
-        finally:
-            self.ask(f"scontrol update nodename={node} state=resume")
-
-    @contextmanager
-    def without(self, daemon: str) -> Iterator[None]:
-        """Stop a daemon, such as slurmctld or slurmdbd, and start it again on leaving."""
-        self.stop(daemon)
-        try:
-            yield
-        finally:
-            self.start(daemon)
-            self.wait_for_answers()
 
     def wait_for_answers(self) -> None:
         """Wait until the nodes, the controller and the accounting are there; TimeoutError."""

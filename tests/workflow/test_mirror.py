@@ -5,13 +5,14 @@ from pathlib import Path
 
 import pytest
 
+from convs2s.download.download import listed_checksum
 from convs2s.files.checksums import sha256
 from convs2s.files.text import read_lines
 from convs2s.model_file import describe_model
 from convs2s.text.truecase import read_truecaser
 from mirror.sentences import TEST_PAIRS
 from tests.support.checkout import Checkout
-from tests.support.own_pair import TASK
+from tests.support.refusals import refusal, says
 from tests.workflow.mirror import DEVICE, RESULTS, add_mirror
 
 NEWS = TEST_PAIRS["newstest2014"]
@@ -130,13 +131,7 @@ def test_at_once_and_in_3_parts_it_has_the_same_bytes(
     assert results[0] == results[1]
 
 
-def test_what_the_mirror_lacks_is_said_in_one_line(
-    checkout: Checkout, mirror: Path
-) -> None:
-    add_mirror(mirror, checkout)
-    url = "https://data.example/train.en"
-    checkout.write("config/tasks/mine.yaml", TASK.replace("train.en", url))
-    target = f"{RESULTS}/downloads/data.example/train.en"
-    (error,) = checkout.snakemake("--config", "scale=mirror", "--", target).errors
-    assert "SHA256SUMS: no checksum for data.example/train.en: " in error
-    assert error.endswith("this scale's mirror does not hold the file")
+def test_what_the_mirror_lacks_is_said(mirror: Path) -> None:
+    said = refusal(listed_checksum, str(mirror), "https://data.example/train.en")
+    words = "SHA256SUMS: no checksum for data.example/train.en: this scale's mirror "
+    says(said, f"{words}does not hold the file")

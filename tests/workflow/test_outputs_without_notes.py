@@ -49,8 +49,7 @@ def test_outputs_without_notes_are_named_and_kept_until_they_are_accepted(
     remove_files(finished / ".snakemake", "*")
     assert finished.snakemake("-n", BLEU).nothing_to_do
 
-
-def test_one_output_without_a_note_is_named_alone(finished: Checkout) -> None:
+    # Of one output alone.
     (finished / RUN / ".model.safetensors.made").unlink()
     assert unnoted(finished.snakemake("-n", BLEU)) == [f"{RUN}/model.safetensors"]
     (finished / RUN / "model.safetensors").unlink()  # is made, with a note

@@ -106,22 +106,21 @@ def test_ensemble_of_two_seeds_and_times(further: Checkout) -> None:
 
 
 @pytest.mark.slow
-def test_the_length_penalty_is_tuned_and_used(further: Checkout) -> None:
+def test_the_length_penalty_is_tuned_and_another_model_rescores(
+    further: Checkout,
+) -> None:
     tuned = further.json(f"{TUNED}.json")
     assert (tuned["test_set"], tuned["run"], tuned["lines"]) == ("valid", "seed1", 20)
     curve = dict(np.loadtxt(further / f"{TUNED}.tsv", skiprows=1, usecols=(0, 1)))
     assert curve[tuned["length_penalty"]] == max(curve.values())
-    decoding = further.json(f"{DECODED}.bleu.json")["manifest"]["decoding"]
-    assert decoding["length_penalty"] == tuned["length_penalty"]
-
-
-@pytest.mark.slow
-def test_another_model_rescores(further: Checkout) -> None:
+    decoded = further.json(f"{DECODED}.bleu.json")
+    used = decoded["manifest"]["decoding"]["length_penalty"]
+    assert used == tuned["length_penalty"]
     bleu = further.json(f"{RESCORED}.bleu.json")["bleu"]
     scores = {choice: one["tokenized"]["score"] for choice, one in bleu.items()}
     assert scores["oracle"] >= max(scores["first"], scores["average"])
     # The list's own choice is the decoding's: the same words have the same score.
-    assert further.json(f"{DECODED}.bleu.json")["bleu"] == bleu["first"]
+    assert decoded["bleu"] == bleu["first"]
 
 
 @pytest.mark.slow

@@ -5,7 +5,6 @@ import re
 import subprocess
 from pathlib import Path
 
-import pytest
 import yaml
 
 from tests.support.checkout import Checkout
@@ -55,16 +54,16 @@ echo 'slurm_load_jobs error: Unable to contact' >&2; exit 1 => running
 """
 
 
-@pytest.mark.parametrize(("answer", "state"), rows(ANSWERS))
 def test_states_are_the_schedulers_and_without_an_answer_no_job_ends(
-    root: Path, tmp_path: Path, answer: str, state: str
+    root: Path, tmp_path: Path
 ) -> None:
     program = tmp_path / "squeue"
-    program.write_text(f"#!/bin/sh\n{answer}\n")
-    program.chmod(0o755)
     command = [str(root / "profiles/generic/status.sh"), "7"]
     path = {"PATH": f"{tmp_path}:/usr/bin:/bin"}
-    assert subprocess.check_output(command, env=path, text=True) == f"{state}\n"
+    for answer, state in rows(ANSWERS):
+        program.write_text(f"#!/bin/sh\n{answer}\n")
+        program.chmod(0o755)
+        assert subprocess.check_output(command, env=path, text=True) == f"{state}\n"
 
 
 def test_jobs_are_ended_by_a_program_that_needs_no_shell(

@@ -32,13 +32,6 @@ def plan(checkout: Checkout, *targets: str) -> Done:
     return checkout.snakemake("--dry-run", *(targets or (BLEU,))).succeeded()
 
 
-def test_decoding_code_reruns_decoding_and_scores_but_no_training(
-    finished: Checkout,
-) -> None:
-    edit(finished, "models/layers")
-    assert plan(finished).planned == BEAM
-
-
 def test_what_changes_no_result_reruns_nothing(finished: Checkout) -> None:
     modules = [*(finished / "workflow").rglob("*.py")]
     modules += [*(finished / "src/convs2s/decoding").glob("*.py")]
@@ -115,7 +108,11 @@ def test_a_change_is_seen_without_snakemakes_records(finished: Checkout) -> None
     assert not [*finished.folder.glob(".snakemake/convs2s/changes/*")]
 
 
-def test_what_was_made_again_without_records_is_up_to_date(finished: Checkout) -> None:
+def test_decoding_code_reruns_decoding_and_what_was_made_without_records_is_up_to_date(
+    finished: Checkout,
+) -> None:
+    edit(finished, "models/layers")
+    assert plan(finished).planned == BEAM
     empty_records(finished)
     before = (finished / "config.local.yaml").read_bytes()
     override(finished, "decodings", "beam5", beam=2)
@@ -175,9 +172,7 @@ def test_the_dependents_of_a_job_that_died_are_made_again(finished: Checkout) ->
         assert again["write_model_settings"] == again["evaluate_bleu"] == 1
 
 
-def test_a_flipped_bit_in_a_table_is_named(
-    finished: Checkout,
-) -> None:
+def test_a_flipped_bit_in_a_table_is_named(finished: Checkout) -> None:
     table = finished / VOCABULARY
     changed = table.stat()
     content = table.read_bytes()

@@ -211,8 +211,10 @@ def test_a_controller_that_is_away_loses_nothing(
 ) -> None:
     with running(slurm, checkout, f"{COMMAND} --retries 0") as run:
         job = run.until_it_trains()
-        with slurm.without("slurmctld"):
-            time.sleep(75)
+        slurm.stop("slurmctld")
+        time.sleep(75)
+        slurm.start("slurmctld")
+        slurm.wait_for_answers()
         said = run.ends()
     assert submitted(slurm, said, "%i %T") == [[job, "COMPLETED"]]
     assert sha256(checkout / MODEL) == undisturbed

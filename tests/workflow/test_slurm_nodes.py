@@ -3,7 +3,6 @@
 import json
 import os
 import shlex
-import subprocess
 import sys
 from pathlib import Path
 
@@ -41,20 +40,8 @@ def train_in_float64(job: TrainingJob) -> None:
         torch.set_default_dtype(torch.float32)
 
 
-def sbatch(slurm: Slurm, folder: Path, options: str, command: list[str]) -> str:
-    """Run a command as a job of this cluster; what it says."""
-    log = folder / "job.log"
-    given = ["sbatch", "--wait", f"--output={log}", *options.split(), "--wrap"]
-    places = os.pathsep.join([str(folder), os.environ.get("PYTHONPATH", "")])
-    environment = slurm.environment | {"PYTHONPATH": places}
-    given.append(shlex.join(command))
-    done = subprocess.run(given, env=environment, check=False)
-    assert done.returncode == 0, log.read_text() + slurm.logs()
-    return log.read_text()
-
-
 def test_two_nodes_with_a_worker_each_make_the_updates_of_one_node(
-    slurm: Slurm, tmp_path: Path
+    slurm: Slurm, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     task = tiny.prepare(tmp_path / "task")
     one, two, nodes = (
@@ -71,9 +58,13 @@ def test_two_nodes_with_a_worker_each_make_the_updates_of_one_node(
     command += ["--output", str(nodes.output)]
     command += ["--settings", str(tmp_path / "settings.json")]
     command += ["--device", "cpu", "--threads", "1", "--nodes", "2"]
-    said = sbatch(slurm, tmp_path, "--nodes=2 --ntasks-per-node=1", command)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path), prepend=os.pathsep)
+    log = tmp_path / "job.log"
+    sbatch = f"sbatch --wait --nodes=2 --ntasks-per-node=1 --output={log} --wrap"
+    slurm.ask(shlex.join([*sbatch.split(), shlex.join(command)]))
 
-    assert said.count("epoch   2/2 ") == 1  # the first worker alone speaks
+    said = log.read_text()
+    assert said.count("epoch   2/2 ") == 1, said  # the first worker alone speaks
     assert '"workers": 2' in (nodes.output.parent / "training.json").read_text()
     alone, beside, apart = (
         load_tensors(next(job.output.parent.glob("state/*/best.safetensors")))[0]
