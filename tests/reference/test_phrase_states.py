@@ -20,7 +20,7 @@ from convs2s.paper.phrase_states import (
     project_phrases,
     share_between,
 )
-from tests.reference.plain_lstm import PlainLstm
+from tests.reference.plain_recurrent import PlainLstm
 
 TEXTS = ("w1 w2 w3", "w1 w2", "w1 unheard", "w3 w2 w1", "w2 w1", "w3 w1")
 PHRASES = Phrases(
