@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any
 
 import numpy as np
 import pytest
@@ -48,28 +47,22 @@ SEEDS = yaml.safe_load("""
 """What a claim states; scores of two models; the verdict."""
 
 
-@pytest.mark.parametrize(("stated", "base", "other", "verdict"), SEEDS)
-def test_seeds_of_two_models_by_welchs_test(
-    demo: Settings,
-    stated: dict[str, Any],
-    base: list[float],
-    other: list[float],
-    verdict: str,
-) -> None:
-    found = entries(demo, BASE, base), entries(demo, NO_SOURCE, other)
-    result = finding(demo, better(BASE, NO_SOURCE, **stated), *found)
-    assert (result.verdict, result.test, result.tests) == (verdict, claims.RUNS, 1)
-    difference = np.mean(base) - np.mean(other)
-    assert result.value == pytest.approx(difference)
-    interval = welch(base, other).confidence_interval()
-    assert result.interval == pytest.approx(tuple(interval))
-    bound = sum(stated.values())
-    p = welch(np.add(base, bound), other).pvalue
-    if "within" in stated:
-        p = max(p, welch(np.subtract(base, bound), other).pvalue)
-        if abs(difference) < bound:
-            p /= 2  # of two one-sided tests
-    assert result.p == pytest.approx(p)
+def test_seeds_of_two_models_by_welchs_test(demo: Settings) -> None:
+    for stated, base, other, verdict in SEEDS:
+        found = entries(demo, BASE, base), entries(demo, NO_SOURCE, other)
+        result = finding(demo, better(BASE, NO_SOURCE, **stated), *found)
+        assert (result.verdict, result.test, result.tests) == (verdict, claims.RUNS, 1)
+        difference = np.mean(base) - np.mean(other)
+        assert result.value == pytest.approx(difference)
+        interval = welch(base, other).confidence_interval()
+        assert result.interval == pytest.approx(tuple(interval))
+        bound = sum(stated.values())
+        p = welch(np.add(base, bound), other).pvalue
+        if "within" in stated:
+            p = max(p, welch(np.subtract(base, bound), other).pvalue)
+            if abs(difference) < bound:
+                p /= 2  # of two one-sided tests
+        assert result.p == pytest.approx(p)
 
 
 def test_networks_that_were_trained_alike_share_their_variance(demo: Settings) -> None:
@@ -191,9 +184,8 @@ def trend(
     return finding(settings, claim, *found)
 
 
-@pytest.mark.parametrize(
-    ("heights", "verdict"),
-    [
+def test_a_trend_has_the_slope_of_least_squares(demo: Settings) -> None:
+    for heights, verdict in (
         ([20, 23, 26, 29, 31], "held"),
         ([20, 17, 14, 11, 9], "not held"),
         ([20, 23, 26, 29], "held"),
@@ -202,19 +194,15 @@ def trend(
         ([10, 28, 27.9, 35, 40], "held"),
         # 0.3 is, were there one pair
         ([10, 28, 27.72, 35, 40], "held"),
-    ],
-)
-def test_a_trend_has_the_slope_of_least_squares(
-    demo: Settings, heights: list[float], verdict: str
-) -> None:
-    result = trend(demo, heights)
-    assert result.verdict == verdict
-    rows = len(heights)
-    assert result.value == pytest.approx(np.polyfit(range(rows), heights, 1)[0])
-    assert result.tests == 1 + rows * (rows - 1) / 2
-    assert result.runs == f"{3 * rows} in {rows} rows"
-    assert result.measure == "BLEU per layer"
-    assert (result.note == "no score: '1, 2, 3, 4, 5'") == (rows == 4)
+    ):
+        result = trend(demo, heights)
+        assert result.verdict == verdict
+        rows = len(heights)
+        assert result.value == pytest.approx(np.polyfit(range(rows), heights, 1)[0])
+        assert result.tests == 1 + rows * (rows - 1) / 2
+        assert result.runs == f"{3 * rows} in {rows} rows"
+        assert result.measure == "BLEU per layer"
+        assert (result.note == "no score: '1, 2, 3, 4, 5'") == (rows == 4)
 
 
 def test_two_rows_the_other_way_about_refute_a_trend(demo: Settings) -> None:
@@ -320,36 +308,28 @@ def test_where_lengths_differ_bleu_without_its_penalty_stands_beside(
     assert finding(demo, claim, base, near).without_brevity is None
 
 
-@pytest.mark.parametrize(
-    ("shares", "p_values", "verdict", "p"),
-    [
+def test_meanings_are_apart_by_swaps(demo: Settings) -> None:
+    row = "word order, sixteen phrases"
+    cell = {"table": "lstm_figure2", "column": "apart"}
+    claim = {"phrases": [{**cell, "group": "of this project", "row": row}]}
+    chance = {"phrases_chance": RunScore(0.1, None)}
+    for shares, p_values, verdict, p in (
         ([0.5, 0.4, 0.6], [0.01, 0.02, 0.01], "held", 0.02),
         ([0.5, 0.4, 0.6], [0.01, 0.06, 0.01], "undecided", 0.06),
         ([0.01, 0.02, 0.01], [0.01, 0.02, 0.01], "not held", 0.02),
         ([0.5, 0.4, 0.01], [0.01, 0.02, 0.01], "undecided", 1.0),
         ([0.5, 0.4], [0.01, 0.02], "no verdict", None),
         ([0.5, 0.4, 0.6], [], "no verdict", None),
-    ],
-)
-def test_meanings_are_apart_by_swaps(
-    demo: Settings,
-    shares: list[float],
-    p_values: list[float],
-    verdict: str,
-    p: float | None,
-) -> None:
-    row = "word order, sixteen phrases"
-    cell = {"table": "lstm_figure2", "column": "apart"}
-    runs = entries(demo, row, shares, measure="phrases_apart", **cell)
-    for place, p_value in enumerate(p_values):
-        drawn = {"phrases_p": p_value, "phrases_chance": 0.1}
-        scores = {name: RunScore(value, None) for name, value in drawn.items()}
-        runs[place] = replace(runs[place], scores={**runs[place].scores, **scores})
-    claim = {"phrases": [{**cell, "group": "of this project", "row": row}]}
-    result = finding(demo, claim, runs)
-    assert (result.verdict, result.p, result.tests) == (verdict, p, int(p is not None))
-    if p_values:
-        assert result.value == pytest.approx(np.mean(shares) - 0.1)
+    ):
+        runs = entries(demo, row, shares, measure="phrases_apart", **cell)
+        for place, p_value in enumerate(p_values):
+            scores = chance | {"phrases_p": RunScore(p_value, None)}
+            runs[place] = replace(runs[place], scores={**runs[place].scores, **scores})
+        result = finding(demo, claim, runs)
+        tests = int(p is not None)
+        assert (result.verdict, result.p, result.tests) == (verdict, p, tests)
+        if p_values:
+            assert result.value == pytest.approx(np.mean(shares) - 0.1)
 
 
 def test_a_verdict_does_not_depend_on_the_draws() -> None:
