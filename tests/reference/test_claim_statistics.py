@@ -28,6 +28,8 @@ from tests.support.claims import (
 
 welch = partial(stats.ttest_ind, equal_var=False)
 
+AHEAD = better(BASE, NO_SOURCE)
+"""The claim that the base is better than without the source's positions."""
 LAYERS = ("1", "1, 2", "1, 2, 3", "1, 2, 3, 4", "1, 2, 3, 4, 5")
 
 
@@ -80,8 +82,7 @@ def test_networks_that_were_trained_alike_share_their_variance(demo: Settings) -
         NO_TARGET: [22.0, 22.3, 22.6],
     }
     found = [alike(row, of_row) for row, of_row in scores.items()]
-    claim = better(BASE, NO_SOURCE)
-    result = finding(demo, claim, *found)
+    result = finding(demo, AHEAD, *found)
     # Three networks of three runs: six degrees of freedom.
     error = np.sqrt(np.mean([np.var(one, ddof=1) for one in scores.values()]) * 2 / 3)
     assert result.p == pytest.approx(2 * stats.t.sf(0.4 / error, 6))
@@ -90,9 +91,9 @@ def test_networks_that_were_trained_alike_share_their_variance(demo: Settings) -
     equal = stats.levene(*scores.values()).pvalue
     assert f"variance of 3 networks pooled (Levene p = {equal:.2f})" in str(result.test)
     # Two are too few, and variances that differ are not pooled.
-    assert "pooled" not in str(finding(demo, claim, *found[:2]).test)
+    assert "pooled" not in str(finding(demo, AHEAD, *found[:2]).test)
     found.append(alike(NONE, [0.0, 2.0, 40.0, 44.0]))
-    assert "pooled" not in str(finding(demo, claim, *found).test)
+    assert "pooled" not in str(finding(demo, AHEAD, *found).test)
 
 
 def test_of_the_same_models_the_differences_count(demo: Settings) -> None:
@@ -100,22 +101,20 @@ def test_of_the_same_models_the_differences_count(demo: Settings) -> None:
     scores = [20.0, 24.0, 28.0]
     gained = [20.3, 24.4, 28.5]
     base = entries(demo, BASE, gained)
-    claim = better(BASE, NO_SOURCE)
-    result = finding(demo, claim, base, entries(demo, NO_SOURCE, scores, model=BASE))
+    result = finding(demo, AHEAD, base, entries(demo, NO_SOURCE, scores, model=BASE))
     assert (result.verdict, result.test) == ("held", claims.RUNS + claims.SAME_MODELS)
     assert result.p == pytest.approx(stats.ttest_rel(gained, scores).pvalue)
-    apart = finding(demo, claim, base, entries(demo, NO_SOURCE, scores))
+    apart = finding(demo, AHEAD, base, entries(demo, NO_SOURCE, scores))
     assert (apart.verdict, apart.test) == ("undecided", claims.RUNS)
 
 
 def test_an_ensemble_varies_as_its_models_do(demo: Settings) -> None:
     singles = entries(demo, NO_SOURCE, [21.0, 21.1, 21.2])
-    claim = better(BASE, NO_SOURCE)
     half = stats.t.ppf(0.975, 2) * np.sqrt(0.01 + 0.01 / 3)
     # The fourth model does not stand alone.
     for run in ("ensemble3", "ensemble4"):
         together = entries(demo, BASE, [23.0], model=NO_SOURCE, run=run)
-        result = finding(demo, claim, together, singles)
+        result = finding(demo, AHEAD, together, singles)
         assert (result.verdict, result.runs) == ("held", f"{run} against 3")
         assert result.interval == pytest.approx((1.9 - half, 1.9 + half))
 
@@ -258,7 +257,7 @@ def test_runs_and_sentences_are_drawn(demo: Settings) -> None:
         (0.95, "not held", "held"),
     ):
         other = with_sentences(demo, NO_SOURCE, 2, share)
-        result = finding(demo, better(BASE, NO_SOURCE), base, other)
+        result = finding(demo, AHEAD, base, other)
         assert (result.verdict, result.test) == (verdict, claims.HIERARCHICAL)
         swapped = finding(demo, better(NO_SOURCE, BASE), base, other)
         assert swapped.verdict == mirrored
@@ -271,7 +270,7 @@ def test_one_run_has_an_interval_over_its_sentences_and_no_verdict(
 ) -> None:
     base = with_sentences(demo, BASE, 1, 0.8)[:1]
     other = with_sentences(demo, NO_SOURCE, 2, 0.6)
-    result = finding(demo, better(BASE, NO_SOURCE), base, other)
+    result = finding(demo, AHEAD, base, other)
     assert (result.verdict, result.p) == ("no verdict", None)
     assert result.interval is not None
     assert result.value is not None
@@ -300,12 +299,11 @@ def test_where_lengths_differ_bleu_without_its_penalty_stands_beside(
     base = with_sentences(demo, BASE, 1)
     short = with_sentences(demo, NO_SOURCE, 2, ratio=0.9)
     near = with_sentences(demo, NO_SOURCE, 3)
-    claim = better(BASE, NO_SOURCE)
-    result = finding(demo, claim, base, short)
+    result = finding(demo, AHEAD, base, short)
     assert result.value is not None
     assert result.value > 1
     assert result.without_brevity == pytest.approx(0.0, abs=0.3)
-    assert finding(demo, claim, base, near).without_brevity is None
+    assert finding(demo, AHEAD, base, near).without_brevity is None
 
 
 def test_meanings_are_apart_by_swaps(demo: Settings) -> None:
