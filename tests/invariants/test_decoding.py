@@ -38,6 +38,11 @@ from tests.support.networks import (
 
 READ = batch(6, 6, 6).roll(1, 1)
 """What the decoder reads: ``</s>`` and tokens."""
+CONVS2S = [
+    network(),
+    network(attention=[1, 3]),
+    network(4, kernels=(2, 3), positions={"target": False}, vocabulary_selection={}),
+]
 RECURRENT = [lstm(), rnn(), rnn("lstm", "luong", layers=2)]
 
 # ---- what else is translated ----
@@ -152,32 +157,37 @@ def test_a_score_is_the_likelihood_by_a_full_pass(
 
 
 @torch.inference_mode()
-def test_a_network_follows_its_hypotheses(root: Path) -> None:
-    """The first hypothesis of each sentence becomes the second, and a sentence is dropped.
+def test_each_step_is_that_of_the_full_pass(root: Path) -> None:
+    """Log-probabilities and mean attention, also of rows that have moved.
 
-    Each later step has the log-probabilities and the mean attention of the full pass.
+    The first hypothesis of each sentence becomes the second, and later a sentence is dropped.
     """
     source = batch(9, 2, 5)
     export_extensions(["examples/transformer.py"], root)
     settings = {"kind": "transformer", "layers": 2, "width": 32, "heads": 4}
     example = build_network(parse_architecture(settings), TYPES, TYPES).double()
-    for model in (*RECURRENT, example):
+    others = [rnn("lstm"), rnn(attention="luong"), example]
+    for model in (*CONVS2S, *RECURRENT, *others):
         logits, attentions = model.eval()(source, READ)
         expected = logits.log_softmax(2)
         state = Ensemble([model]).start(source, 2)
-        state.step(READ[:, :1].expand(-1, 2))
-        state.step(torch.stack([READ[:, 1], READ[:, 2]], 1))
-        state.select(np.array([1, 0, 3, 2, 5, 4]))
-        state.keep(np.array([0, 2]))
-        for position in range(2, READ.shape[1]):
-            read = READ[[0, 2], position : position + 1]
-            found, attention = state.step(read.expand(-1, 2))
-            now = expected[[0, 2], position]
-            assert_close(found[:, 1], now, atol=1e-9, rtol=0)
+        rows, place = [0, 1, 2], 0
+        for position in range(READ.shape[1]):
+            read = READ[rows, position].unsqueeze(1).repeat(1, 2)
+            read[:, 1 - place] = 9  # the other hypothesis says something else
+            found, attention = state.step(read)
+            now = expected[rows, position]
+            assert_close(found[:, place], now, atol=1e-9, rtol=0)
             assert (attention is not None) == bool(attentions) == model.attends
             if attention is not None:
-                mean = torch.stack(attentions).mean(0)[[0, 2], position]
-                assert_close(attention[:, 1], mean, atol=1e-9, rtol=0)
+                mean = torch.stack(attentions).mean(0)[rows, position]
+                assert_close(attention[:, place], mean, atol=1e-9, rtol=0)
+            if position == 1:
+                state.select(np.array([1, 0, 3, 2, 5, 4]))
+                place = 1
+            if position == 4:
+                state.keep(np.array([0, 2]))
+                rows = [0, 2]
 
 
 # ---- several networks ----

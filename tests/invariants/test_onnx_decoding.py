@@ -1,5 +1,8 @@
 """ConvS2S by ONNX Runtime finds what it finds by torch, whatever else is in the batch."""
 
+import io
+import random
+import runpy
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -10,9 +13,11 @@ import pytest
 import torch
 import yaml
 
+from convs2s.api.translator import Translator
 from convs2s.data.vocabulary import END, UNKNOWN
 from convs2s.decoding.search import beam_search
-from convs2s.model_file import calibrated, load_model, load_weights
+from convs2s.files.text import read_json
+from convs2s.model_file import calibrated, describe_model, load_model, load_weights
 from convs2s.models import onnx_ensemble as by_onnx
 from convs2s.models import onnx_search as search_graph
 from convs2s.models.convs2s import ConvS2S
@@ -22,6 +27,8 @@ from convs2s.models.onnx_builder import FLOATS, Graph
 from convs2s.models.onnx_ensemble import OnnxEnsemble
 from convs2s.models.onnx_graphs import Weights
 from convs2s.models.steps import Average, Precision, Shortlisted
+from tests.conftest import Terminal
+from tests.support import tiny
 from tests.support.networks import (
     TYPES,
     architecture_of,
@@ -261,3 +268,31 @@ def test_a_model_file_has_the_scales_of_its_weights(model: Path) -> None:
 def test_a_network_without_graphs_has_no_scales(recurrent: Path) -> None:
     lstm, description = load_model(recurrent)
     assert calibrated(description, lstm.state_dict()) == description
+
+
+# ---- exported ----
+
+
+def test_the_program_beside_exported_graphs_translates_as_greedy_search(
+    sharp: Path,
+    tmp_path: Path,
+    run: Terminal,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    draw = random.Random(1)
+    words = [*tiny.WORDS, "never"]
+    lines = [" ".join(draw.choices(words, k=length)) for length in range(1, 21)]
+    run("export", "onnx", sharp, tmp_path / "folder")
+    monkeypatch.setattr("sys.stdin", io.StringIO("\n".join(lines)))
+    runpy.run_path(str(tmp_path / "folder/translate.py"))
+    written = capsys.readouterr().out.splitlines()
+    translator = Translator.load(sharp, device="cpu", pretokenized=True)
+    found = translator.translate(lines, beam=1, replace_unknown=False)
+    assert written == [one.text for one in found]
+    assert len(set(written)) == len(lines)
+    stated: Any = read_json(tmp_path / "folder/config.json")
+    prepared = describe_model(sharp).model_dump(mode="json")
+    names = "languages preparation glossaries splittable truecasers dictionary"
+    for name in (*names.split(), "architecture"):
+        assert stated[name] == prepared[name]

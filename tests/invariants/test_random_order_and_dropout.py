@@ -128,12 +128,9 @@ def test_masks_differ_between_micro_batches_and_workers(masks: Masks) -> None:
     halves = masks((1, 0), pairs=8)
     second = masks((1, 0), pairs=8, workers=Apart(1, 2))
     assert second == halves[len(halves) // 2 :]
-
-
-def test_halves_of_a_micro_batch_that_did_not_fit_have_masks_of_their_own(
-    masks: Masks,
-) -> None:
-    with short_of_memory(False):
+    with short_of_memory(
+        False
+    ):  # halves of the first, which did not fit, have their own
         found = masks((1, 0), pairs=8)
     assert len(set(found)) == len(found)
 

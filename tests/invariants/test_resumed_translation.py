@@ -19,7 +19,6 @@ from convs2s.decoding.parallel import Chunk
 from convs2s.decoding.streams import ChunkTranslator
 from convs2s.decoding.translate import LineTranslator
 from convs2s.files.text import read_json, read_lines, write_lines
-from tests.invariants.memory import peak_memory
 from tests.support import tiny
 from tests.support.networks import options
 from tests.support.processes import wait_for
@@ -165,6 +164,30 @@ def test_what_goes_to_a_pipe_has_nothing_to_resume(model: Path, tmp_path: Path) 
         said = process.communicate()[1].decode()
     assert "SIGTERM was received" in said
     assert process.returncode == 1, "75 says that a state was saved"
+
+
+WATCHED = """
+import re, resource, sys
+from pathlib import Path
+from convs2s.cli.main import main
+
+main(sys.argv[1:])
+# A process's ru_maxrss begins at that of the one which started it: VmHWM does not.
+own = re.search(r"VmHWM:\\s*(\\d+)", Path("/proc/self/status").read_text())[1]
+print(own, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss, file=sys.stderr)
+"""
+
+
+def peak_memory(*arguments: object) -> int:
+    """Return the most kilobytes that ``convs2s`` or one of its workers had resident."""
+    done = subprocess.run(
+        [sys.executable, "-c", WATCHED, *map(str, arguments)],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        check=True,
+    )
+    return max(map(int, done.stderr.splitlines()[-1].split()))
 
 
 @pytest.mark.slow

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any
 
 import numpy as np
 import pytest
@@ -29,6 +28,8 @@ from tests.support.claims import (
 
 welch = partial(stats.ttest_ind, equal_var=False)
 
+AHEAD = better(BASE, NO_SOURCE)
+"""The claim that the base is better than without the source's positions."""
 LAYERS = ("1", "1, 2", "1, 2, 3", "1, 2, 3, 4", "1, 2, 3, 4, 5")
 
 
@@ -48,28 +49,22 @@ SEEDS = yaml.safe_load("""
 """What a claim states; scores of two models; the verdict."""
 
 
-@pytest.mark.parametrize(("stated", "base", "other", "verdict"), SEEDS)
-def test_seeds_of_two_models_by_welchs_test(
-    demo: Settings,
-    stated: dict[str, Any],
-    base: list[float],
-    other: list[float],
-    verdict: str,
-) -> None:
-    found = entries(demo, BASE, base), entries(demo, NO_SOURCE, other)
-    result = finding(demo, better(BASE, NO_SOURCE, **stated), *found)
-    assert (result.verdict, result.test, result.tests) == (verdict, claims.RUNS, 1)
-    difference = np.mean(base) - np.mean(other)
-    assert result.value == pytest.approx(difference)
-    interval = welch(base, other).confidence_interval()
-    assert result.interval == pytest.approx(tuple(interval))
-    bound = sum(stated.values())
-    p = welch(np.add(base, bound), other).pvalue
-    if "within" in stated:
-        p = max(p, welch(np.subtract(base, bound), other).pvalue)
-        if abs(difference) < bound:
-            p /= 2  # of two one-sided tests
-    assert result.p == pytest.approx(p)
+def test_seeds_of_two_models_by_welchs_test(demo: Settings) -> None:
+    for stated, base, other, verdict in SEEDS:
+        found = entries(demo, BASE, base), entries(demo, NO_SOURCE, other)
+        result = finding(demo, better(BASE, NO_SOURCE, **stated), *found)
+        assert (result.verdict, result.test, result.tests) == (verdict, claims.RUNS, 1)
+        difference = np.mean(base) - np.mean(other)
+        assert result.value == pytest.approx(difference)
+        interval = welch(base, other).confidence_interval()
+        assert result.interval == pytest.approx(tuple(interval))
+        bound = sum(stated.values())
+        p = welch(np.add(base, bound), other).pvalue
+        if "within" in stated:
+            p = max(p, welch(np.subtract(base, bound), other).pvalue)
+            if abs(difference) < bound:
+                p /= 2  # of two one-sided tests
+        assert result.p == pytest.approx(p)
 
 
 def test_networks_that_were_trained_alike_share_their_variance(demo: Settings) -> None:
@@ -87,8 +82,7 @@ def test_networks_that_were_trained_alike_share_their_variance(demo: Settings) -
         NO_TARGET: [22.0, 22.3, 22.6],
     }
     found = [alike(row, of_row) for row, of_row in scores.items()]
-    claim = better(BASE, NO_SOURCE)
-    result = finding(demo, claim, *found)
+    result = finding(demo, AHEAD, *found)
     # Three networks of three runs: six degrees of freedom.
     error = np.sqrt(np.mean([np.var(one, ddof=1) for one in scores.values()]) * 2 / 3)
     assert result.p == pytest.approx(2 * stats.t.sf(0.4 / error, 6))
@@ -97,9 +91,9 @@ def test_networks_that_were_trained_alike_share_their_variance(demo: Settings) -
     equal = stats.levene(*scores.values()).pvalue
     assert f"variance of 3 networks pooled (Levene p = {equal:.2f})" in str(result.test)
     # Two are too few, and variances that differ are not pooled.
-    assert "pooled" not in str(finding(demo, claim, *found[:2]).test)
+    assert "pooled" not in str(finding(demo, AHEAD, *found[:2]).test)
     found.append(alike(NONE, [0.0, 2.0, 40.0, 44.0]))
-    assert "pooled" not in str(finding(demo, claim, *found).test)
+    assert "pooled" not in str(finding(demo, AHEAD, *found).test)
 
 
 def test_of_the_same_models_the_differences_count(demo: Settings) -> None:
@@ -107,22 +101,20 @@ def test_of_the_same_models_the_differences_count(demo: Settings) -> None:
     scores = [20.0, 24.0, 28.0]
     gained = [20.3, 24.4, 28.5]
     base = entries(demo, BASE, gained)
-    claim = better(BASE, NO_SOURCE)
-    result = finding(demo, claim, base, entries(demo, NO_SOURCE, scores, model=BASE))
+    result = finding(demo, AHEAD, base, entries(demo, NO_SOURCE, scores, model=BASE))
     assert (result.verdict, result.test) == ("held", claims.RUNS + claims.SAME_MODELS)
     assert result.p == pytest.approx(stats.ttest_rel(gained, scores).pvalue)
-    apart = finding(demo, claim, base, entries(demo, NO_SOURCE, scores))
+    apart = finding(demo, AHEAD, base, entries(demo, NO_SOURCE, scores))
     assert (apart.verdict, apart.test) == ("undecided", claims.RUNS)
 
 
 def test_an_ensemble_varies_as_its_models_do(demo: Settings) -> None:
     singles = entries(demo, NO_SOURCE, [21.0, 21.1, 21.2])
-    claim = better(BASE, NO_SOURCE)
     half = stats.t.ppf(0.975, 2) * np.sqrt(0.01 + 0.01 / 3)
     # The fourth model does not stand alone.
     for run in ("ensemble3", "ensemble4"):
         together = entries(demo, BASE, [23.0], model=NO_SOURCE, run=run)
-        result = finding(demo, claim, together, singles)
+        result = finding(demo, AHEAD, together, singles)
         assert (result.verdict, result.runs) == ("held", f"{run} against 3")
         assert result.interval == pytest.approx((1.9 - half, 1.9 + half))
 
@@ -191,9 +183,8 @@ def trend(
     return finding(settings, claim, *found)
 
 
-@pytest.mark.parametrize(
-    ("heights", "verdict"),
-    [
+def test_a_trend_has_the_slope_of_least_squares(demo: Settings) -> None:
+    for heights, verdict in (
         ([20, 23, 26, 29, 31], "held"),
         ([20, 17, 14, 11, 9], "not held"),
         ([20, 23, 26, 29], "held"),
@@ -202,19 +193,15 @@ def trend(
         ([10, 28, 27.9, 35, 40], "held"),
         # 0.3 is, were there one pair
         ([10, 28, 27.72, 35, 40], "held"),
-    ],
-)
-def test_a_trend_has_the_slope_of_least_squares(
-    demo: Settings, heights: list[float], verdict: str
-) -> None:
-    result = trend(demo, heights)
-    assert result.verdict == verdict
-    rows = len(heights)
-    assert result.value == pytest.approx(np.polyfit(range(rows), heights, 1)[0])
-    assert result.tests == 1 + rows * (rows - 1) / 2
-    assert result.runs == f"{3 * rows} in {rows} rows"
-    assert result.measure == "BLEU per layer"
-    assert (result.note == "no score: '1, 2, 3, 4, 5'") == (rows == 4)
+    ):
+        result = trend(demo, heights)
+        assert result.verdict == verdict
+        rows = len(heights)
+        assert result.value == pytest.approx(np.polyfit(range(rows), heights, 1)[0])
+        assert result.tests == 1 + rows * (rows - 1) / 2
+        assert result.runs == f"{3 * rows} in {rows} rows"
+        assert result.measure == "BLEU per layer"
+        assert (result.note == "no score: '1, 2, 3, 4, 5'") == (rows == 4)
 
 
 def test_two_rows_the_other_way_about_refute_a_trend(demo: Settings) -> None:
@@ -270,7 +257,7 @@ def test_runs_and_sentences_are_drawn(demo: Settings) -> None:
         (0.95, "not held", "held"),
     ):
         other = with_sentences(demo, NO_SOURCE, 2, share)
-        result = finding(demo, better(BASE, NO_SOURCE), base, other)
+        result = finding(demo, AHEAD, base, other)
         assert (result.verdict, result.test) == (verdict, claims.HIERARCHICAL)
         swapped = finding(demo, better(NO_SOURCE, BASE), base, other)
         assert swapped.verdict == mirrored
@@ -283,7 +270,7 @@ def test_one_run_has_an_interval_over_its_sentences_and_no_verdict(
 ) -> None:
     base = with_sentences(demo, BASE, 1, 0.8)[:1]
     other = with_sentences(demo, NO_SOURCE, 2, 0.6)
-    result = finding(demo, better(BASE, NO_SOURCE), base, other)
+    result = finding(demo, AHEAD, base, other)
     assert (result.verdict, result.p) == ("no verdict", None)
     assert result.interval is not None
     assert result.value is not None
@@ -312,44 +299,35 @@ def test_where_lengths_differ_bleu_without_its_penalty_stands_beside(
     base = with_sentences(demo, BASE, 1)
     short = with_sentences(demo, NO_SOURCE, 2, ratio=0.9)
     near = with_sentences(demo, NO_SOURCE, 3)
-    claim = better(BASE, NO_SOURCE)
-    result = finding(demo, claim, base, short)
+    result = finding(demo, AHEAD, base, short)
     assert result.value is not None
     assert result.value > 1
     assert result.without_brevity == pytest.approx(0.0, abs=0.3)
-    assert finding(demo, claim, base, near).without_brevity is None
+    assert finding(demo, AHEAD, base, near).without_brevity is None
 
 
-@pytest.mark.parametrize(
-    ("shares", "p_values", "verdict", "p"),
-    [
+def test_meanings_are_apart_by_swaps(demo: Settings) -> None:
+    row = "word order, sixteen phrases"
+    cell = {"table": "lstm_figure2", "column": "apart"}
+    claim = {"phrases": [{**cell, "group": "of this project", "row": row}]}
+    chance = {"phrases_chance": RunScore(0.1, None)}
+    for shares, p_values, verdict, p in (
         ([0.5, 0.4, 0.6], [0.01, 0.02, 0.01], "held", 0.02),
         ([0.5, 0.4, 0.6], [0.01, 0.06, 0.01], "undecided", 0.06),
         ([0.01, 0.02, 0.01], [0.01, 0.02, 0.01], "not held", 0.02),
         ([0.5, 0.4, 0.01], [0.01, 0.02, 0.01], "undecided", 1.0),
         ([0.5, 0.4], [0.01, 0.02], "no verdict", None),
         ([0.5, 0.4, 0.6], [], "no verdict", None),
-    ],
-)
-def test_meanings_are_apart_by_swaps(
-    demo: Settings,
-    shares: list[float],
-    p_values: list[float],
-    verdict: str,
-    p: float | None,
-) -> None:
-    row = "word order, sixteen phrases"
-    cell = {"table": "lstm_figure2", "column": "apart"}
-    runs = entries(demo, row, shares, measure="phrases_apart", **cell)
-    for place, p_value in enumerate(p_values):
-        drawn = {"phrases_p": p_value, "phrases_chance": 0.1}
-        scores = {name: RunScore(value, None) for name, value in drawn.items()}
-        runs[place] = replace(runs[place], scores={**runs[place].scores, **scores})
-    claim = {"phrases": [{**cell, "group": "of this project", "row": row}]}
-    result = finding(demo, claim, runs)
-    assert (result.verdict, result.p, result.tests) == (verdict, p, int(p is not None))
-    if p_values:
-        assert result.value == pytest.approx(np.mean(shares) - 0.1)
+    ):
+        runs = entries(demo, row, shares, measure="phrases_apart", **cell)
+        for place, p_value in enumerate(p_values):
+            scores = chance | {"phrases_p": RunScore(p_value, None)}
+            runs[place] = replace(runs[place], scores={**runs[place].scores, **scores})
+        result = finding(demo, claim, runs)
+        tests = int(p is not None)
+        assert (result.verdict, result.p, result.tests) == (verdict, p, tests)
+        if p_values:
+            assert result.value == pytest.approx(np.mean(shares) - 0.1)
 
 
 def test_a_verdict_does_not_depend_on_the_draws() -> None:

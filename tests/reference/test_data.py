@@ -8,7 +8,7 @@ SUMS = "SHA256SUMS"
 MOST_BYTES = 12_000_000
 
 
-def test_every_file_has_its_checksum() -> None:
+def test_every_file_has_its_checksum_and_all_are_small() -> None:
     stated = {}
     for line in read_lines(DATA / SUMS):
         digest, _, name = line.partition("  ")
@@ -17,7 +17,4 @@ def test_every_file_has_its_checksum() -> None:
     assert {
         f"./{path.relative_to(DATA).as_posix()}": sha256(path) for path in files
     } == stated
-
-
-def test_the_data_are_small() -> None:
     assert sum(path.stat().st_size for path in DATA.rglob("*")) < MOST_BYTES

@@ -4,6 +4,7 @@ from functools import partial
 
 import pytest
 import torch
+import yaml
 from torch import Tensor, nn
 
 from convs2s.config.architecture import ConvS2SArchitecture, LstmArchitecture
@@ -11,11 +12,16 @@ from convs2s.models.convs2s import ConvS2S
 from convs2s.models.layers import GatedConvolution, Linear
 from convs2s.models.lstm import Lstm
 
-STACK = [
-    {"layers": 3, "width": 128, "kernel": 3},
-    {"layers": 1, "width": 256, "kernel": 3},
-    {"layers": 1, "width": 256, "kernel": 1},
-]
+ARCHITECTURE = yaml.safe_load("""
+encoder: &stack
+- {layers: 3, width: 128, kernel: 3}
+- {layers: 1, width: 256, kernel: 3}
+- {layers: 1, width: 256, kernel: 1}
+decoder: *stack
+embedding: 128
+output_embedding: 128
+positions: {maximum: 64}
+""")
 TYPES = 500
 EMBEDDED = 0.1**2 + 0.1**2
 """Variance of a token's plus its position's embedding."""
@@ -55,14 +61,7 @@ def changes(model: ConvS2S) -> dict[str, float]:
 @pytest.mark.parametrize("dropout", [0.0, 0.3])
 @pytest.mark.parametrize("seed", range(3))
 def test_every_layer_keeps_the_variance(seed: int, dropout: float) -> None:
-    stated = {
-        "encoder": STACK,
-        "decoder": STACK,
-        "embedding": 128,
-        "output_embedding": 128,
-        "positions": {"maximum": 64},
-        "dropout": dropout,
-    }
+    stated = ARCHITECTURE | {"dropout": dropout}
     architecture = ConvS2SArchitecture.model_validate(stated)
     torch.manual_seed(seed)
     ratios = changes(ConvS2S(architecture, TYPES, TYPES))

@@ -37,30 +37,24 @@ PLATEAUS = yaml.safe_load("""
 PLATEAU: dict[str, Any] = {"maximum_epochs": None}
 
 
-@pytest.mark.parametrize(("changes", "losses", "rates", "best", "end"), PLATEAUS)
-def test_a_plateau_divides_after_each_epoch_from_the_first_that_is_no_better(
-    changes: dict[str, Any],
-    losses: list[float],
-    rates: list[float],
-    best: int,
-    end: bool,
-) -> None:
-    recipe = tiny.settings(**changes).training
-    schedule = Schedule(recipe.learning_rate)
-    assert schedule.best_epoch == 0
-    seen = []
-    for epoch, loss in enumerate(losses, start=1):
-        assert schedule.stop_reason is None
-        schedule = schedule.after_epoch(epoch, loss, recipe)
-        seen.append(schedule.learning_rate)
-    assert seen == pytest.approx(rates)
-    assert schedule.best_epoch == best
-    assert (schedule.stop_reason is not None) == end
+def test_a_plateau_divides_after_each_epoch_from_the_first_that_is_no_better() -> None:
+    for changes, losses, rates, best, end in PLATEAUS:
+        recipe = tiny.settings(**changes).training
+        schedule = Schedule(recipe.learning_rate)
+        assert schedule.best_epoch == 0
+        seen = []
+        for epoch, loss in enumerate(losses, start=1):
+            assert schedule.stop_reason is None
+            schedule = schedule.after_epoch(epoch, loss, recipe)
+            seen.append(schedule.learning_rate)
+        assert seen == pytest.approx(rates)
+        assert schedule.best_epoch == best
+        assert (schedule.stop_reason is not None) == end
 
 
-@pytest.mark.parametrize(
-    ("epochs", "best", "divisions"),
-    [
+def test_by_bleu_an_epoch_needs_a_higher_score_or_else_a_lower_loss() -> None:
+    recipe = tiny.settings(best_by="bleu", maximum_epochs=None).training
+    for epochs, best, divisions in (
         # A higher BLEU is better whatever the loss, and one bad epoch divides nothing.
         ([(3.0, 10.0), (3.5, 9.0), (4.0, 11.0)], 3, 0),
         # Three in a row without progress do; after that, each epoch divides.
@@ -74,21 +68,16 @@ def test_a_plateau_divides_after_each_epoch_from_the_first_that_is_no_better(
         ([(3.0, 0.2), (3.5, 0.0), (3.1, 0.1), (3.2, 4.9)], 1, 1),
         ([(3.0, 4.9), (3.5, 5.0), (3.2, 4.9)], 2, 0),
         ([(3.0, 100.0), (2.0, 100.0), (2.5, 100.0), (1.0, 100.0)], 4, 0),
-    ],
-)
-def test_by_bleu_an_epoch_needs_a_higher_score_or_else_a_lower_loss(
-    epochs: list[tuple[float, float]], best: int, divisions: int
-) -> None:
-    recipe = tiny.settings(best_by="bleu", maximum_epochs=None).training
-    state = TrainerState(Schedule(0.25), 0.25, 1)
-    for loss, bleu in epochs:
-        state.tokens = 1
-        state.finish_epoch(loss, None, recipe, bleu)
-    assert state.schedule.best_epoch == best
-    assert state.schedule.best_loss == epochs[best - 1][0]
-    assert state.schedule.learning_rate == pytest.approx(0.25 / 10**divisions)
-    # A curve marks the same epoch.
-    assert min(state.history, key=lambda row: row.criterion).epoch == best
+    ):
+        state = TrainerState(Schedule(0.25), 0.25, 1)
+        for loss, bleu in epochs:
+            state.tokens = 1
+            state.finish_epoch(loss, None, recipe, bleu)
+        assert state.schedule.best_epoch == best
+        assert state.schedule.best_loss == epochs[best - 1][0]
+        assert state.schedule.learning_rate == pytest.approx(0.25 / 10**divisions)
+        # A curve marks the same epoch.
+        assert min(state.history, key=lambda row: row.criterion).epoch == best
 
 
 def test_rates_within_a_training() -> None:

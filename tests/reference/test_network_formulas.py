@@ -1,9 +1,8 @@
 """The networks against the papers' formulas, written anew and slowly beside this.
 
-Logits, attention and gradients of training, and each step of decoding.
+Logits, attention and gradients of training; that each step of decoding is the same,
+``invariants/test_decoding.py`` tests.
 """
-
-from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -12,17 +11,10 @@ from torch import Tensor
 
 from convs2s.data.vocabulary import PADDING
 from convs2s.models.convs2s import ConvS2S
-from convs2s.models.ensemble import Ensemble, for_inference
 from convs2s.models.network import Network
 from tests.reference.plain_convs2s import ENCODER_STACK, PlainConvS2S, weights_of
-from tests.reference.plain_lstm import Array, PlainLstm
-from tests.reference.plain_rnn import PlainRnn
-from tests.support.networks import (
-    batch,
-    lstm,
-    network,
-    rnn,
-)
+from tests.reference.plain_recurrent import Array, PlainLstm, PlainRnn
+from tests.support.networks import batch, lstm, network, rnn
 
 SOURCE = batch(9, 1, 5)
 READ = batch(5, 5, 5).roll(1, 1)
@@ -33,9 +25,11 @@ def unpadded(row: Tensor) -> Tensor:
     return row[row != PADDING]
 
 
-def selecting() -> ConvS2S:
-    """Even kernels, no target positions, and a lookup table as output layer."""
-    return network(
+CONVS2S = [
+    network(),
+    network(attention=[1, 3]),
+    # Even kernels, no target positions, and a lookup table as output layer.
+    network(
         4,
         encoder=[
             {"layers": 1, "width": 8, "kernel": 2},
@@ -45,7 +39,8 @@ def selecting() -> ConvS2S:
         attention=[2],
         positions={"target": False, "maximum": 30},
         vocabulary_selection={},
-    )
+    ),
+]
 
 
 def near(found: Tensor, expected: Tensor | Array) -> None:
@@ -53,32 +48,9 @@ def near(found: Tensor, expected: Tensor | Array) -> None:
     torch.testing.assert_close(found, expected, atol=1e-9, rtol=1e-9)
 
 
-@torch.no_grad()
-def assert_steps_equal_full(model: Network) -> None:
-    """Compare each step's logits, log-probabilities and mean attention, within 1e-9."""
-    logits, attentions = model.eval()(SOURCE, READ)
-    state = Ensemble([model]).start(SOURCE, 1)
-    inference = for_inference(model, "fp32")
-    decoding = inference.start(SOURCE, 1)
-    for position in range(READ.shape[1]):
-        tokens = READ[:, position : position + 1]
-        features, _ = decoding.step(tokens)
-        now = inference.output(features)[:, 0]
-        torch.testing.assert_close(now, logits[:, position], atol=1e-9, rtol=0)
-        predictions, attention = state.step(tokens)
-        expected = logits[:, position].log_softmax(1)
-        torch.testing.assert_close(predictions[:, 0], expected, atol=1e-9, rtol=0)
-        assert (attention is not None) == bool(attentions) == model.attends
-        if attention is not None:
-            mean = torch.stack(attentions).mean(0)[:, position]
-            torch.testing.assert_close(attention[:, 0], mean, atol=1e-9, rtol=0)
-
-
-@pytest.mark.parametrize(
-    "make", [network, lambda: network(attention=[1, 3]), selecting]
-)
-def test_convs2s_computes_its_formulas(make: Callable[[], ConvS2S]) -> None:
-    model = make().eval()
+@pytest.mark.parametrize("model", CONVS2S)
+def test_convs2s_computes_its_formulas(model: ConvS2S) -> None:
+    model.eval()
     weights = weights_of(model)
     plain = PlainConvS2S(weights)
     logits, attentions = model(SOURCE, READ)
@@ -97,7 +69,6 @@ def test_convs2s_computes_its_formulas(make: Callable[[], ConvS2S]) -> None:
         assert gradient is not None
         divisor = len(attentions) if name.startswith(ENCODER_STACK) else 1
         near(parameter.grad, gradient / divisor)
-    assert_steps_equal_full(model)
 
 
 @pytest.mark.parametrize("reverse_source", [True, False])
@@ -112,7 +83,6 @@ def test_the_lstm_computes_its_formulas(reverse_source: bool) -> None:
         near(logits[row], plain.logits(words, READ[row].tolist()))
         for mine, expected in zip(states, plain.states(words), strict=True):
             near(torch.stack(mine)[:, 0, row], np.stack(expected))
-    assert_steps_equal_full(model)
 
 
 @pytest.mark.parametrize("attention", ["bahdanau", "luong"])
@@ -130,7 +100,6 @@ def test_a_recurrent_network_with_attention_computes_its_formulas(
         near(logits[row], expected)
         near(attended[row, :, : len(words)], weighted)
         assert not attended[row, :, len(words) :].any()
-    assert_steps_equal_full(model)
 
 
 @pytest.mark.parametrize("model", [lstm(), rnn(), rnn(attention="luong")])

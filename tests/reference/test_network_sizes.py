@@ -22,10 +22,10 @@ def sizes_of(architecture: NetworkSettings, *types: int) -> dict[str, int]:
     return {name: parameter.numel() for name, parameter in named}
 
 
-@pytest.mark.parametrize("name", RELEASED)
-def test_the_released_architectures_have_fairseqs_number(name: str) -> None:
-    sizes = sizes_of(MODELS[name].architecture, 40_000, 40_000)
-    assert sum(sizes.values()) == RELEASED[name]
+def test_the_released_architectures_have_fairseqs_number() -> None:
+    for name, number in RELEASED.items():
+        sizes = sizes_of(MODELS[name].architecture, 40_000, 40_000)
+        assert sum(sizes.values()) == number
 
 
 def test_the_lstm_has_the_papers_384_million_weights() -> None:

@@ -20,7 +20,7 @@ from convs2s.paper.phrase_states import (
     project_phrases,
     share_between,
 )
-from tests.reference.plain_lstm import PlainLstm
+from tests.reference.plain_recurrent import PlainLstm
 
 TEXTS = ("w1 w2 w3", "w1 w2", "w1 unheard", "w3 w2 w1", "w2 w1", "w3 w1")
 PHRASES = Phrases(
@@ -29,7 +29,13 @@ PHRASES = Phrases(
     language="en",
     meanings=(tuple(TEXTS[:3]), tuple(TEXTS[3:])),
 )
-HEADER = {"task": "tiny", "model": "lstm", "run": "seed1", "scale": "demo"}
+HEADER = {
+    "task": "tiny",
+    "model": "lstm",
+    "run": "seed1",
+    "scale": "demo",
+    "name": "order",
+}
 MEANINGS = [0, 0, 0, 1, 1, 1]
 PAIRS_OF_EIGHT = [0] * 8 + [1] * 8
 
@@ -104,7 +110,7 @@ def test_the_figure_has_a_panel_for_each_map(
     project_phrases(
         model=recurrent,
         phrases=PHRASES,
-        header={**HEADER, "name": "order"},
+        header=HEADER,
         stand_in="captions",
         output=written,
         manifest={},

@@ -97,17 +97,6 @@ def test_without_sentences_it_is_welchs_test_of_a_published_example() -> None:
         assert effect.p_value(end)[0] == pytest.approx(0.05)
 
 
-def test_equivalence_is_two_tests_of_one_side() -> None:
-    """Schuirmann's: p is the larger of those of the two sides."""
-    scores = [0.1, 0.2, 0.4]
-    effect = effect_of([SampledRuns(scores)])
-    below = stats.ttest_1samp(scores, -1.0, alternative="greater").pvalue
-    above = stats.ttest_1samp(scores, 1.0, alternative="less").pvalue
-    assert effect.p_value(-1.0, 1.0)[0] == pytest.approx(max(below, above))
-    outside = stats.ttest_1samp(scores, 0.5).pvalue
-    assert effect.p_value(0.5, 1.0)[0] == pytest.approx(outside)
-
-
 def test_scores_that_never_vary() -> None:
     effect = effect_of([SampledRuns([20.0, 20.0]), SampledRuns([-20.0, -20.0])])
     assert effect.interval == (0.0, 0.0)

@@ -1,4 +1,4 @@
-"""Normalization, tokenization and detokenization against Moses of May 2017 (Perl).
+"""Normalization, tokenization, detokenization and the filter against Moses of May 2017 (Perl).
 
 The last lines of each text are hard ones, written by hand. ``detok`` is detokenizer.perl on the
 output of ``tok-a``.
@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from convs2s.files.text import read_lines
+from convs2s.files.text import read_line_pairs, read_lines
+from convs2s.text.corpus_filter import tokenize_and_filter
 from convs2s.text.detokenizer import Detokenizer
 from convs2s.text.moses import _CONTROLS, Tokenizer
 from convs2s.text.normalize import Normalizer, remove_non_printing
@@ -130,3 +131,36 @@ def test_empty_words_and_new_currencies_are_detokenized_as_by_moses() -> None:
         "a   . b  ": "a . b",
     }
     assert {words: Detokenizer("de")(words) for words in texts} == texts
+
+
+# ---- clean-corpus-n.perl ----
+
+TARGETS = {"data": ("fr", 318), "golden": ("de", 644)}
+
+
+def test_filter_is_clean_corpus_n(golden: Path, tmp_path: Path) -> None:
+    folder = golden / "clean"
+    language, pairs = TARGETS[golden.name]
+    languages = ("en", language)
+    sides = tmp_path / "en", tmp_path / language
+    for name, maximum, ratio in (
+        ("r1.5.1-175", 175, 1.5),
+        ("r1.5.1-250", 250, 1.5),
+        ("r9.1-80", 80, 9.0),
+    ):
+        report = tokenize_and_filter(
+            read_line_pairs(
+                *(plain_or_packed(folder, f"in.{one}") for one in languages)
+            ),
+            sides=sides,
+            report=tmp_path / "report.json",
+            minimum=1,
+            maximum=maximum,
+            ratio=ratio,
+        )
+        for path in sides:
+            wanted = golden_lines(folder, f"out.{name}.{path.name}")
+            assert list(read_lines(path)) == wanted
+        kept = len(golden_lines(folder, f"out.{name}.lines"))
+        assert (report["read"], report["kept"]) == (pairs, kept)
+        assert sum(report["dropped"].values()) == pairs - kept

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from convs2s.config.decoding import DecodingSettings
 from convs2s.config.model import ModelSettings
@@ -27,16 +28,15 @@ PERPLEXITY = 14.98
 """Of fairseq's Multi30k model after eight epochs, without the six longest pairs."""
 
 BAND: Any = read_json(TRAINED / "band.json")
-BLOCKS = [{"layers": 2, "width": 64, "kernel": 3}]
-TINY = {
-    "embedding": 64,
-    "output_embedding": 64,
-    "encoder": BLOCKS,
-    "decoder": BLOCKS,
-    "positions": {"maximum": 80},
-    "dropout": 0.1,
-    "gradient_scaling": "fairseq",
-}
+TINY = yaml.safe_load("""
+embedding: 64
+output_embedding: 64
+encoder: &blocks [{layers: 2, width: 64, kernel: 3}]
+decoder: *blocks
+positions: {maximum: 80}
+dropout: 0.1
+gradient_scaling: fairseq
+""")
 DEVIATIONS = 3
 
 

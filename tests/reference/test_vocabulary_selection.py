@@ -11,7 +11,6 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from convs2s.config.decoding import DecodingSettings
 from convs2s.data.batches import collate
 from convs2s.data.shortlist import Shortlist
 from convs2s.data.store import TokenStore
@@ -228,7 +227,7 @@ def test_a_training_reports_both_perplexities_and_what_is_outside(
 
 
 def test_translations_are_of_the_selected_types_unless_told_otherwise(
-    trained: Path, chosen: Shortlist
+    trained: Path, model: Path, chosen: Shortlist
 ) -> None:
     _, description = load_model(trained)
     assert description.shortlist == chosen
@@ -242,11 +241,7 @@ def test_translations_are_of_the_selected_types_unless_told_otherwise(
     everything = settings.model_copy(update={"vocabulary_selection": "full"})
     full = LineTranslator([trained], everything, "cpu").translate(lines)
     assert [one.tokens for one in full] != [one.tokens for one in found]
-
-
-def test_models_that_select_alike_alone_form_an_ensemble(
-    trained: Path, model: Path
-) -> None:
-    LineTranslator([trained, trained], DecodingSettings(), "cpu")
-    said = refusal(LineTranslator, [trained, model], DecodingSettings(), "cpu")
+    # Models that select alike form an ensemble.
+    LineTranslator([trained, trained], settings, "cpu")
+    said = refusal(LineTranslator, [trained, model], settings, "cpu")
     says(said, "their shortlist differ")

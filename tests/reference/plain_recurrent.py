@@ -1,21 +1,46 @@
-"""Recurrent networks with attention in numpy, one sentence at a time.
+"""Recurrent networks in numpy, one sentence at a time.
 
-Bahdanau et al. (2015, appendix A) and Luong et al. (2015, section 3.1), with the gates in the order
-of torch's weights: reset, update, new; and input, forget, cell, output.
+The LSTM of Sutskever et al. (2014), and networks with attention: Bahdanau et al. (2015, appendix A)
+and Luong et al. (2015, section 3.1). They know the names of the weights, which are torch's, and the
+order of the gates in them: input, forget, cell, output; and reset, update, new.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
+import numpy.typing as npt
 
-from tests.reference.plain_lstm import (
-    Array,
-    LayerState,
-    Weights,
-    gate_sums,
-    lstm_cell,
-    sigmoid,
-)
+Array = npt.NDArray[np.float64]
+Weights = Mapping[str, Array]
+LayerState = tuple[Array, Array]
+"""A layer's output h and its cells c."""
+Cell = Callable[[Weights, str, str, Array, LayerState], LayerState]
+
+
+def sigmoid(x: Array) -> Array:
+    return np.asarray(1.0 / (1.0 + np.exp(-x)))
+
+
+def gate_sums(
+    weights: Weights, layer: str, suffix: str, x: Array, hidden: Array
+) -> list[Array]:
+    """Return the sums of the inputs and of the state that enter the gates."""
+    sums = []
+    for part, vector in (("ih", x), ("hh", hidden)):
+        weight = weights[f"{layer}.weight_{part}_l0{suffix}"]
+        bias = weights[f"{layer}.bias_{part}_l0{suffix}"]
+        sums.append(weight @ vector + bias)
+    return sums
+
+
+def lstm_cell(
+    weights: Weights, layer: str, suffix: str, x: Array, state: LayerState
+) -> LayerState:
+    hidden, cells = state
+    of_input, of_state = gate_sums(weights, layer, suffix, x, hidden)
+    enter, forget, new, leave = np.split(of_input + of_state, 4)
+    cells = sigmoid(forget) * cells + sigmoid(enter) * np.tanh(new)
+    return sigmoid(leave) * np.tanh(cells), cells
 
 
 def gru_cell(
@@ -30,6 +55,49 @@ def gru_cell(
     update = sigmoid(update_input + update_state)
     new = np.tanh(new_input + reset * new_state)
     return (1 - update) * new + update * hidden, cells
+
+
+def advance(
+    cell: Cell, weights: Weights, side: str, x: Array, states: list[LayerState]
+) -> Array:
+    """Let each layer read one more input, and return the top one's output."""
+    for number, state in enumerate(states):
+        states[number] = cell(weights, f"{side}.layers.{number}", "", x, state)
+        x = states[number][0]
+    return x
+
+
+class PlainLstm:
+    """Some weights, and how they are read."""
+
+    def __init__(self, weights: Weights, reverse_source: bool) -> None:
+        self.weights, self.reverse_source = weights, reverse_source
+
+    def states(self, source: Sequence[int]) -> list[LayerState]:
+        """Return each layer's state after a source that ends in ``</s>``."""
+        *words, end = source
+        read = [*reversed(words), end] if self.reverse_source else source
+        cells = self.weights["encoder.layers.0.weight_hh_l0"].shape[1]
+        # Two weights and two biases of each.
+        layers = sum(name.startswith("encoder.layers.") for name in self.weights) // 4
+        states = [(np.zeros(cells), np.zeros(cells))] * layers
+        self._read("encoder", read, states)
+        return states
+
+    def logits(self, source: Sequence[int], previous: Sequence[int]) -> Array:
+        """Return the logits (n, V) of what follows each token of ``previous``."""
+        outputs = self._read("decoder", previous, self.states(source))
+        table = self.weights["decoder.output.table"]
+        return outputs @ table.T + self.weights["decoder.output.bias"]
+
+    def _read(
+        self, side: str, tokens: Sequence[int], states: list[LayerState]
+    ) -> Array:
+        """Return the top layer's output at each token; ``states`` are then those after the last."""
+        embedded = self.weights[f"{side}.embedding.tokens"][list(tokens)]
+        return np.stack(
+            [advance(lstm_cell, self.weights, side, x, states) for x in embedded]
+        )
 
 
 class PlainRnn:
@@ -53,10 +121,11 @@ class PlainRnn:
             if self.attention == "bahdanau":
                 weights = self._attend(states[-1][0], annotations)
                 context = weights @ annotations
-                output = self._advance(np.concatenate([embedded, context]), states)
+                joined = np.concatenate([embedded, context])
+                output = advance(self.cell, self.weights, "decoder", joined, states)
                 read = [output, context, embedded]
             else:
-                output = self._advance(embedded, states)
+                output = advance(self.cell, self.weights, "decoder", embedded, states)
                 weights = self._attend(output, annotations)
                 read = [output, weights @ annotations]
             features = np.tanh(self._map("readout", np.concatenate(read)))
@@ -88,13 +157,6 @@ class PlainRnn:
             state = self.cell(self.weights, layer, suffix, x, state)
             outputs.append(state[0])
         return outputs
-
-    def _advance(self, x: Array, states: list[LayerState]) -> Array:
-        for number in range(self.layers):
-            layer = f"decoder.layers.{number}"
-            states[number] = self.cell(self.weights, layer, "", x, states[number])
-            x = states[number][0]
-        return x
 
     def _attend(self, query: Array, annotations: Array) -> Array:
         keys = self._map("key", annotations)
