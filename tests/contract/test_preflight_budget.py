@@ -64,6 +64,7 @@ def test_the_papers_english_french(root: Path, settings: Settings) -> None:
     # The bar for its preparation.
     assert 2 < sum(stage.core_hours for stage in found.stages) < 6
     (training,) = found.trainings
+    assert training.work.parameters == pytest.approx(230e6, rel=0.02)
     (_, _, before), (_, during, after) = list(levels(found.stages))[-2:]
     # A model and what it is exported from, of four bytes a parameter; two states while one runs.
     assert after - before == 3 * 2 * 4 * training.work.parameters

@@ -57,6 +57,7 @@ def test_attention_is_that_of_the_search(translator: Translator) -> None:
             assert shown.source == [*one.source_tokens, "</s>"]
             assert shown.target == [*one.tokens, "</s>"]
             assert shown.weights.shape[:2] == (2, len(shown.target))
+            assert abs(shown.weights.sum(2) - 1).max() < 1e-5
             words = shown.weights.mean(0)[:-1, :-1]
             assert [int(row.argmax()) for row in words] == one.alignment
 
