@@ -3,23 +3,39 @@
 import json
 import shutil
 from pathlib import Path
+from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import pytest
 import torch
 import yaml
+from safetensors import safe_open
 from safetensors.torch import save_file
 
+from convs2s.config.architecture import parse_architecture
 from convs2s.config.decoding import DecodingSettings
+from convs2s.data.shortlist import Shortlist
 from convs2s.decoding.translate import LineTranslator
 from convs2s.files import tensors
 from convs2s.files.checksums import check_noted, note_path
-from convs2s.files.tensors import METADATA_KEY, load_tensors, save_tensors
-from convs2s.model_file import check_runs, describe_model, load_model
+from convs2s.files.tensors import DIGEST, METADATA_KEY, load_tensors, save_tensors
+from convs2s.model_file import (
+    check_runs,
+    describe_model,
+    load_model,
+    load_weights,
+    save_model,
+)
+from convs2s.models.build import build_network
+from convs2s.models.onnx_ensemble import OnnxEnsemble
+from convs2s.models.onnx_graphs import Weights
 from convs2s.pipeline.job import job
 from convs2s.training.run import train
 from tests.faults.campaign.samples import stand_in
 from tests.support import tiny
 from tests.support.archives import flipped
+from tests.support.networks import TYPES, architecture_of, network
 from tests.support.refusals import refusal, rows, says
 
 RUNS = "small/seed1", "small/seed2", "longer/seed1"
@@ -45,6 +61,7 @@ unknown: 1 => unknown key 'unknown'
 bpe_codes: [1] => bpe_codes:
 preparation: '' => preparation:
 int8_scales: {encoder.keys: 0.0} => int8_scales.encoder.keys:
+{format: convs2s model 1, codes: ''} => model 1 ... model 3 ... train or import the model again
 """
 
 
@@ -100,6 +117,68 @@ def test_half_a_surrogate_pair_is_no_type(model: Path, tmp_path: Path) -> None:
     save_file(weights, path, {METADATA_KEY: json.dumps(fields)})
     for read in (load_model, describe_model):
         says(refusal(read, path), "m: contains half a surrogate pair")
+
+
+BIAS = "decoder.out_projection.bias"
+
+
+def test_weights_of_another_network_build_no_graph() -> None:
+    arrays = {name: one.numpy() for name, one in network().state_dict().items()}
+    bias = arrays.pop(BIAS)
+    odd: list[tuple[str, dict[str, npt.NDArray[Any]]]] = [
+        ("other", {BIAS: bias, "other": bias}),
+        (BIAS, {BIAS: bias[1:]}),
+        (BIAS, {BIAS: bias.astype(np.int32)}),
+        (BIAS, {BIAS: bias + np.inf}),
+        (BIAS, {}),
+    ]
+    for name, given in odd:
+        weights = Weights(arrays | given, architecture_of(), (TYPES, TYPES))
+        with pytest.raises(ValueError, match=name):
+            OnnxEnsemble([weights], "fp32", "")
+
+
+def test_only_a_model_of_the_format_without_a_digest_may_lack_it(
+    model: Path, tmp_path: Path
+) -> None:
+    weights, _ = load_tensors(model)
+    with safe_open(model, framework="pt") as stored:
+        fields = json.loads(stored.metadata()[METADATA_KEY])
+    del fields[DIGEST]
+    other = tmp_path / "model.safetensors"
+    save_file(weights, other, {METADATA_KEY: json.dumps(fields)})
+    says(refusal(load_model, other), "model.safetensors: damaged", "digest")
+    fields["format"] = "convs2s model 2"
+    save_file(weights, other, {METADATA_KEY: json.dumps(fields)})
+    assert load_model(other)[1] == load_model(model)[1]
+
+
+def test_a_table_of_candidates_is_two_lists_of_whole_numbers(
+    model: Path, tmp_path: Path
+) -> None:
+    _, description = load_model(model)
+    selecting = {"vocabulary_selection": {"frequent": 1, "candidates": 1}}
+    stated = description.architecture.model_dump() | selecting
+    architecture = parse_architecture(stated)
+    source, target = description.sizes
+    candidates = np.full(source, 4, np.int32)
+    shortlist = Shortlist(target, 1, np.arange(source + 1), candidates)
+    fields = {"architecture": architecture, "shortlist": shortlist}
+    described = description.model_copy(update=fields)
+    path = tmp_path / "model.safetensors"
+    save_model(
+        path, build_network(architecture, source, target).state_dict(), described
+    )
+    assert load_model(path)[1] == load_weights(path)[1] == described
+    weights, stored = load_tensors(path)
+    offsets = weights["candidates.offsets"]
+    for change in (
+        {"candidates.offsets": offsets.float()},
+        {"candidates.targets": weights["candidates.targets"].float()},
+        {"candidates.offsets": offsets[1:, None]},
+    ):
+        save_tensors(path, weights | change, stored)
+        says(refusal(load_weights, path), "candidates is damaged", "two lists of whole")
 
 
 def test_a_description_that_is_no_object(tmp_path: Path) -> None:

@@ -2,7 +2,6 @@
 
 import os
 import shutil
-import sys
 import threading
 import zipfile
 from collections.abc import Iterator
@@ -115,14 +114,11 @@ def test_what_the_hub_has_not_or_refuses(
     says(refusal(push, tmp_path, REPOSITORY), f"{MODEL_NAME}: no such file")
     (folder / MODEL_NAME).write_bytes((folder / MODEL_NAME).read_bytes()[:-1])
     says(refusal(push, folder, REPOSITORY), f"{MODEL_NAME}: not a model")
-    assert hub.files == {}
-    assert not copy.exists()
-
-
-def test_a_hub_that_is_not_there(hub: Hub, tmp_path: Path) -> None:
     hub.close()
     failed = f"{REPOSITORY}: request to {hub.address} failed: "
-    says(refusal(pull, REPOSITORY, tmp_path / "copy"), failed, "refused")
+    says(refusal(pull, REPOSITORY, copy), failed, "refused")
+    assert hub.files == {}
+    assert not copy.exists()
 
 
 def test_what_is_not_of_the_model_is_not_sent(folder: Path, hub: Hub) -> None:
@@ -193,15 +189,6 @@ def test_a_folder_is_on_the_disk_before_it_has_its_name(
     else:
         export_hub(model, output, "mit")
     assert (output / last).exists()
-
-
-def test_without_the_extra_it_is_named(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, run: Terminal
-) -> None:
-    monkeypatch.setitem(sys.modules, "huggingface_hub", None)
-    for command in (("push", folder, REPOSITORY), ("pull", REPOSITORY, folder / "a")):
-        with pytest.raises(SystemExit, match=r"pip install 'convs2s\[hub\]'"):
-            run(*command)
 
 
 CHANGED = """
