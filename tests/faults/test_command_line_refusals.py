@@ -56,7 +56,7 @@ translate MODEL --input two --output two => two: is an input as well
 translate MODEL --input made.part --output made => made.part: is an input as well
 translate MODEL --input made.part.json --output made => made.part.json: is an input as well
 translate MODEL --input two --output MODEL => model.safetensors: is an input ... name another output
-translate MODEL --input two --output made => made.part: exists already ... not an unfinished output
+translate MODEL --input two --output half => half.part: exists already ... not an unfinished output
 translate MODEL --input README.md => README.md: its lines ... translate-document ... standard input
 translate-document MODEL --input page.html --output page.html => page.html: is an input as well
 tokenize --language en --preparation raw => raw ... lowercase ... docs/extending.md
@@ -119,6 +119,7 @@ def test_a_fault_is_said_in_one_line_and_changes_nothing(
     for name in [
         "two",
         "same",
+        "half.part",
         "made.part",
         "made.part.json",
         "README.md",

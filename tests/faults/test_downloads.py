@@ -425,7 +425,7 @@ def test_a_generated_file_is_held_to_the_mirrors_own_checksum(
     (Path(mirror) / CHECKSUM_LIST).write_text(f"{SHA256}  up.example/a.en\n")
     given = {"generated_mirror": mirror, "sha256": "0" * 64, "size": 7}
     message = download.refused(ELSEWHERE, **given)
-    says(message, f"expected {SHA256}", f"delete {download.folder}/mirror to renew it")
+    says(message, f"expected {SHA256}", f"delete {mirror} to renew it")
     assert not download.output.exists()
     (Path(mirror) / "up.example/a.en").write_bytes(BODY)
     download.bring(ELSEWHERE, **given)

@@ -114,11 +114,14 @@ def test_what_the_hub_has_not_or_refuses(
     says(refusal(push, tmp_path, REPOSITORY), f"{MODEL_NAME}: no such file")
     (folder / MODEL_NAME).write_bytes((folder / MODEL_NAME).read_bytes()[:-1])
     says(refusal(push, folder, REPOSITORY), f"{MODEL_NAME}: not a model")
-    hub.close()
-    failed = f"{REPOSITORY}: request to {hub.address} failed: "
-    says(refusal(pull, REPOSITORY, copy), failed, "refused")
     assert hub.files == {}
     assert not copy.exists()
+
+
+def test_a_hub_that_is_not_there(hub: Hub, tmp_path: Path) -> None:
+    hub.close()
+    failed = f"{REPOSITORY}: request to {hub.address} failed: "
+    says(refusal(pull, REPOSITORY, tmp_path / "copy"), failed, "refused")
 
 
 def test_what_is_not_of_the_model_is_not_sent(folder: Path, hub: Hub) -> None:

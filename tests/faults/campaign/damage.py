@@ -126,22 +126,17 @@ def odd_tensor(tensors: dict[str, torch.Tensor], draw: Draw) -> None:
     """Let one tensor be missing, or of another name, type, shape or content."""
     name = draw.choice(sorted(tensors))
     one = tensors.pop(name)
-    flat = one.reshape(-1)
     changes = (
         one.float() * torch.nan,
-        one.to(torch.int32),
         one.to(torch.complex64),
-        flat[:1],
-        flat[:0],
-        flat[0],
-        one[None],
         one.to(torch.float16),
+        one.reshape(-1)[:0],
+        one.reshape(-1)[0],
+        one[None],
         (one.float() + 1) * 1e30,
     )
-    if draw.random() < 0.8:
-        tensors[name] = draw.choice(changes)
-    elif draw.random() < 0.8:
-        tensors[draw.choice(("", "a.b", "x" * 2000, f"{name}.x"))] = one
+    if draw.random() < 0.9:
+        tensors[draw.choice((name, name, name, "a.b"))] = draw.choice(changes)
 
 
 def odd_tensors(content: bytes, draw: Draw) -> bytes:

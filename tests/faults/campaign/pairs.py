@@ -278,26 +278,17 @@ def try_pair(stage: Stage, both: list[str], offset: float, trial: Path) -> None:
     stage.check(both, trial, stage.initial, STAYS)
 
 
-def pairs(names: Sequence[str], trials: int) -> list[tuple[str, str]]:
-    """Return the pairs of so many trials.
-
-    Each command beside itself comes first, then beside each other, then beside itself again.
-    """
-    draw = random.Random(1)
-    same = [(name, name) for name in names]
-    others = list(combinations(names, 2))
-    draw.shuffle(same)
-    draw.shuffle(others)
-    return [*same, *others, *islice(cycle(same), trials)][:trials]
-
-
 def run(trials: int, names: Sequence[str] = NAMES) -> Counter[str]:
-    """Run trials; print each fault, and count them."""
+    """Run trials; print each fault, and count them.
+
+    Each command beside itself comes first, then beside each other, then all of it again.
+    """
     counts = Counter(trials=trials)
     stage = Stage(pause=0.03)
     for name in names:
         stage.run_alone(name)
-    for number, pair in enumerate(pairs(names, trials)):
+    pairs = [*zip(names, names, strict=True), *combinations(names, 2)]
+    for number, pair in enumerate(islice(cycle(pairs), trials)):
         trial = stage.folder / f"trial{number}"
         draw = random.Random(f"{pair} {trial.name}")
         both = draw.sample(pair, 2)
