@@ -19,6 +19,7 @@ from convs2s.model_file import (
     check_runs,
     describe_model,
     load_model,
+    load_weights,
 )
 from convs2s.models.onnx_ensemble import OnnxEnsemble
 from convs2s.models.onnx_graphs import Weights

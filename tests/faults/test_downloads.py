@@ -423,7 +423,7 @@ def test_a_generated_file_is_held_to_the_mirrors_own_checksum(
     """Not to upstream's."""
     (mirror,) = download.folder_mirror("up.example", OTHER)
     (Path(mirror) / CHECKSUM_LIST).write_text(f"{SHA256}  up.example/a.en\n")
-    given = {"generated_mirror": mirror, "sha256": "0" * 64, "size": 7}
+    given: Any = {"generated_mirror": mirror, "sha256": "0" * 64, "size": 7}
     message = download.refused(ELSEWHERE, **given)
     says(message, f"expected {SHA256}", f"delete {mirror} to renew it")
     assert not download.output.exists()

@@ -65,14 +65,12 @@ def test_an_input_that_changes_meanwhile_is_no_whole_one(
     assert not (tmp_path / "out").exists()
 
 
-def die(*_: object) -> str:
-    os.kill(os.getpid(), signal.SIGKILL)
-    return ""
-
-
 def test_a_killed_worker_is_an_error_with_advice(
     refused: Refuse, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    def die(*_: object) -> None:
+        os.kill(os.getpid(), signal.SIGKILL)
+
     monkeypatch.setattr(ChunkTranslator, "__call__", die)
     says(refused("--workers", 2), "a worker was killed", "fewer --workers")
 

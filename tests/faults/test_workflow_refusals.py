@@ -41,7 +41,7 @@ def test_a_fault_of_a_text_is_one_line(checkout: Checkout) -> None:
         ("data/latin.en", "data/good.nl"): "data/latin.en:7",
         (url, "data/good.nl"): f"mirror/ ... {WRONG_SUM} ... config/downloads.yaml",
     }
-    targets = []
+    targets: list[str] = []
     for source, target in said:
         name = f"task{len(targets)}"
         task = TASK.format(source=source, target=target)
