@@ -43,7 +43,7 @@ help:
 	@echo "make benchmarks  beside CTranslate2, fairseq and others, 15 minutes; into docs/benchmarks.md"
 	@echo "make gpu-check   on GPUs: are they right, how fast, within budget; into docs/notes/gpu.md"
 	@echo "make mutants     put faults into a copy of the code: the tests must find each (an hour)"
-	@echo "make faults      20,000 hostile inputs, 1,000 flipped bits, 200 pairs, 300 kills, 1,000 hostile clients, 1,000 failed calls, full disks (hours)"
+	@echo "make faults      20,000 hostile inputs, 1,000 flipped bits, 200 pairs, 300 kills, 1,000 hostile clients, 1,000 failed calls (hours)"
 	@echo "make lint        every check of style and types"
 	@echo "make format      rewrite the code in the house's style"
 	@echo "make hashes      requirements.hashed.txt from constraints.txt"
@@ -116,7 +116,7 @@ mutants: $(INSTALLED)
 	@$(IN_VENV) python -m tests.mutants $(FAULTS)
 	@$(if $(FAULTS),,$(IN_VENV) python -m tests.mutants.machine $(SAMPLE))
 
-# WHICH="fuzzing flips": those kinds alone, of fuzzing, flips, disk, pairs, calls, clients and kills.
+# WHICH="fuzzing flips": those kinds alone, of fuzzing, flips, pairs, calls, clients and kills.
 faults: $(INSTALLED)
 	@$(IN_VENV) python -m tests.faults $(WHICH)
 

@@ -49,7 +49,9 @@ def broken(copy: Path, *names: str) -> Settings:
     return load(copy)
 
 
-def test_what_rests_on_a_broken_task_is_broken_too(copy: Path) -> None:
+def test_what_rests_on_a_broken_task_is_broken_too_and_one_that_cannot_be_read_ends_all(
+    copy: Path,
+) -> None:
     stated = "text: {}\nheadline: {{model: small, seeds: [1], tests: [mine]}}\n"
     (copy / "config/tasks/own.yaml").write_text(TASK.replace("valid:", "vlid:"))
     (copy / "config/tasks/of_own.yaml").write_text(stated.format("own"))
@@ -59,6 +61,9 @@ def test_what_rests_on_a_broken_task_is_broken_too(copy: Path) -> None:
     says(said, "config/tasks/own.yaml: ", "unknown key 'vlid'")
     assert {"multi30k_en_de", "multi30k_en_de_word"} <= settings.broken.keys()
     assert "demo_en_fr" in settings.tasks
+    # As where a file server fails in a job: its tables would lack the rows without a word.
+    (copy / "config/tasks/mine.yaml").mkdir()
+    says(refusal(load, copy), "config/tasks/mine.yaml: cannot be read: Is a directory")
 
 
 # A command => the options of config.local.yaml => the task that ends it, if one does.
@@ -111,9 +116,3 @@ def test_commands_need_what_they_name(
         with pytest.raises(SystemExit, match="convs2s: error: ") as ended:
             run(*command.split())
         says(str(ended.value), ends)
-
-
-def test_a_task_that_cannot_be_read_is_not_left_out(copy: Path) -> None:
-    """As where a file server fails in a job: its tables would lack the rows without a word."""
-    (copy / "config/tasks/mine.yaml").mkdir()
-    says(refusal(load, copy), "config/tasks/mine.yaml: cannot be read: Is a directory")

@@ -202,16 +202,26 @@ MODELS = """
 {extends: small, architecture: {kind: lstm}} => 'output_embedding'; did you mean
 {description: one, architecture: {kind: lsmt, cells: 8}} => architecture ... lsmt
 {description: one, architecture: {embedding: 8}} => key 'encoder' is missing
+{extends: small, architecture: {encoder: [{layers: 1000000000, width: 8, kernel: 3}]}} => \
+layers: expected at most
+{extends: small, architecture: {encoder: [&half {layers: 600, width: 8, kernel: 3}, *half]}} => \
+at most 1000 blocks in all
+{extends: small, architecture: {encoder: [{layers: 1, width: 1000000000, kernel: 3}]}} => \
+width: expected at most
+{extends: small, architecture: {positions: {maximum: 1000000000000}}} => \
+positions.maximum: expected at most
+{description: one, architecture: {kind: transformer, width: 256, heads: 5}} => heads ... 256 ... 5
 3 => expected a mapping of names, each with a mapping of settings
 """
 
 
-def test_models(copy: Path) -> None:
+def test_models(root: Path, copy: Path) -> None:
+    transformer = [str(root / "examples/transformer.py")]
     path = copy / "config/models.yaml"
     text = path.read_text("utf-8")
     for entry, words in rows(MODELS):
         path.write_text(f"{text}mine: {entry}\n", "utf-8")
-        assert_refused(copy, f"config/models.yaml: ... {words}")
+        assert_refused(copy, f"config/models.yaml: ... {words}", extensions=transformer)
 
 
 OWN_MODELS = r"""

@@ -12,28 +12,17 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-import yaml
-
-from convs2s.config.architecture import parse_architecture
-from convs2s.config.identity import read_training_settings, training_settings
+from convs2s.config.identity import training_settings
 from convs2s.config.yaml_file import read_yaml
-from convs2s.data.formats import read_segments
-from convs2s.data.store import TokenStore
-from convs2s.data.vocabulary import read_vocabulary
 from convs2s.errors import UserError
 from convs2s.files.text import read_json, read_lines
 from convs2s.paper.attention_maps import read_example
 from convs2s.paper.claim_tables import read_claims
 from convs2s.paper.phrase_map import read_phrase_map
-from convs2s.paper.trained import read_training
-from convs2s.scoring.n_best import read_n_best
-from convs2s.scoring.translations import read_translations
 from convs2s.scoring.tuned_settings import tuned_decoding
-from convs2s.text.bpe import read_codes
-from convs2s.text.corpus_filter import read_report
-from convs2s.text.links import read_links
 from convs2s.training.history import perplexity, read_history
 from convs2s.training.state_folder import StateFolder
+from tests.faults.campaign.readers import READERS
 from tests.support import tiny
 from tests.support.archives import make_archive
 from tests.support.archives import read as read_member
@@ -57,38 +46,22 @@ def quick() -> Iterator[None]:
     assert time.process_time() - started < 10.0
 
 
-def training(path: Path) -> object:
-    path.rename(path.with_name("training.json"))
-    return read_training("task", "model", "seed1", path.parent)
-
-
-READERS: dict[str, Callable[[Path], object]] = {
-    "history": read_history,
-    "report": read_report,
+OTHERS: dict[str, Callable[[Path], object]] = {
     "example": read_example,
     "phrases": read_phrase_map,
     "claims": read_claims,
-    "translations": read_translations,
-    "n-best": lambda path: list(read_n_best(read_lines(path), str(path))),
-    "codes": read_codes,
-    "vocabulary": read_vocabulary,
-    "settings": read_training_settings,
     "tuning": lambda path: tuned_decoding(
         {"length_penalty": {"tuned_on": "valid"}}, [str(path)]
     ),
-    "training": training,
     "json": read_json,
     "yaml": lambda path: read_yaml(path, str(path)),
-    "segments": lambda path: list(read_segments(read_lines(path), str(path))),
-    "links": lambda path: list(read_links(path)),
-    "store": TokenStore,
     "lines": lambda path: list(read_lines(path)),
 }
 
 DAMAGED = r"""
 history => {"epoch": 1} => f:1: not an epoch of a training's history
-report => {"read": 1, "kept": -1, "dropped": {}, "settings": ""} => f: no report
-report => {"read": 1, "kept": 1, "dropped": {"x": 1}, "settings": ""} => f: no report
+report.json => {"read": 1, "kept": -1, "dropped": {}, "settings": ""} => f: no report
+report.json => {"read": 1, "kept": 1, "dropped": {"x": 1}, "settings": ""} => f: no report
 example => {} => f: not the attention on an example
 claims => {"claims": [{"findings": [1]}]} => f: not a list of claims
 codes => #version: :\na b\n => f:1: expected '#version: 0.1' or
@@ -115,6 +88,12 @@ links => 0-0\n-1-0\n => f:2: expected links
 links => 0-0\n0-\u0661\n => f:2: expected links
 store => => f: not a token store
 store => ARROW1\0\0 => f: not a token store
+dictionary => a\tb\t1\t1\n => f:1: ... columns
+dictionary => source\ttarget\tcount\tsource_count\na\tb\n => f:2: ... columns
+truecaser => type\tcount\nthe\t2\n => f:1: ... 'word', 'count'
+truecaser => word\tcount\nthe\t2\nthe 3\n => f:3: ... 'word', 'count'
+exceptions => mice\tmouse\nwent go\n => f:2: ... a tab and its base
+candidates => the\tdie der\n => f:1: expected the columns
 lines => \udcff\udcfeT\0h\0e\0\n\0 => f:1: not UTF-8 ... UTF-16 ... .gz
 """
 LISTS = "[" * 40 + "]" * 40
@@ -141,11 +120,11 @@ LONG = [
 
 
 def test_a_damaged_file_is_named_soon(tmp_path: Path) -> None:
-    path = tmp_path / "f"
-    for reader, content, words in [*rows(DAMAGED), *LONG]:
+    for kind, content, words in [*rows(DAMAGED), *LONG]:
+        path = tmp_path / ("training.json" if kind == "training" else "f")
         path.write_text(content, "utf-8", "surrogateescape", newline="")
         with quick():
-            says(refusal(READERS[reader], path), *words.split(" ... "))
+            says(refusal((READERS | OTHERS)[kind], path), words)
 
 
 def test_what_is_just_within_the_bounds_is_read(tmp_path: Path) -> None:
@@ -175,22 +154,6 @@ def test_what_a_message_quotes_cannot_end_its_line() -> None:
         assert str(UserError(message)) == message
 
 
-BOUNDS = """
-encoder: [{layers: 1000000000, width: 8, kernel: 3}] => layers: expected at most
-encoder: [&half {layers: 600, width: 8, kernel: 3}, *half] => at most 1000 blocks in all
-encoder: [{layers: 1, width: 1000000000, kernel: 3}] => width: expected at most
-positions: {maximum: 1000000000000} => positions.maximum: expected at most
-"""
-
-
-def test_architectures_have_bounds() -> None:
-    blocks = [{"layers": 1, "width": 8, "kernel": 3}]
-    sound = {"encoder": blocks, "decoder": blocks}
-    for change, words in rows(BOUNDS):
-        with quick():
-            says(refusal(parse_architecture, sound | yaml.safe_load(change)), words)
-
-
 # Compressed text
 
 
@@ -199,7 +162,7 @@ def test_a_bomb_read_as_a_line_takes_little_memory(tmp_path: Path) -> None:
     path.write_bytes(bz2.compress(bytes(45 << 20)) * 20)  # 785 bytes for 943 MB
     tracemalloc.start()
     says(
-        refusal(READERS["lines"], path),
+        refusal(OTHERS["lines"], path),
         "text.bz2:1: a line of more than 16777216 bytes",
     )
     most = tracemalloc.get_traced_memory()[1]

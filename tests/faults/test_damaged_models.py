@@ -4,6 +4,7 @@ import json
 import shutil
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 import yaml
@@ -14,12 +15,20 @@ from convs2s.decoding.translate import LineTranslator
 from convs2s.files import tensors
 from convs2s.files.checksums import check_noted, note_path
 from convs2s.files.tensors import METADATA_KEY, load_tensors, save_tensors
-from convs2s.model_file import check_runs, describe_model, load_model
+from convs2s.model_file import (
+    check_runs,
+    describe_model,
+    load_model,
+    load_weights,
+)
+from convs2s.models.onnx_ensemble import OnnxEnsemble
+from convs2s.models.onnx_graphs import Weights
 from convs2s.pipeline.job import job
 from convs2s.training.run import train
 from tests.faults.campaign.samples import stand_in
 from tests.support import tiny
 from tests.support.archives import flipped
+from tests.support.networks import TYPES, architecture_of, network
 from tests.support.refusals import refusal, rows, says
 
 RUNS = "small/seed1", "small/seed2", "longer/seed1"
@@ -45,6 +54,7 @@ unknown: 1 => unknown key 'unknown'
 bpe_codes: [1] => bpe_codes:
 preparation: '' => preparation:
 int8_scales: {encoder.keys: 0.0} => int8_scales.encoder.keys:
+{format: convs2s model 1, codes: ''} => model 1 ... model 3 ... train or import the model again
 """
 
 
@@ -100,6 +110,56 @@ def test_half_a_surrogate_pair_is_no_type(model: Path, tmp_path: Path) -> None:
     save_file(weights, path, {METADATA_KEY: json.dumps(fields)})
     for read in (load_model, describe_model):
         says(refusal(read, path), "m: contains half a surrogate pair")
+
+
+BIAS = "decoder.out_projection.bias"
+
+
+def test_weights_of_another_network_build_no_graph() -> None:
+    arrays = {name: one.numpy() for name, one in network().state_dict().items()}
+    bias = arrays.pop(BIAS)
+    for name, given in (
+        ("other", {BIAS: bias, "other": bias}),
+        (BIAS, {BIAS: bias[1:]}),
+        (BIAS, {BIAS: bias.astype(np.int32)}),
+        (BIAS, {BIAS: bias + np.inf}),
+        (BIAS, {}),
+    ):
+        weights = Weights(arrays | given, architecture_of(), (TYPES, TYPES))
+        with pytest.raises(ValueError, match=name):
+            OnnxEnsemble([weights], "fp32", "")
+
+
+def test_only_a_model_of_the_format_without_a_digest_may_lack_it(
+    model: Path, tmp_path: Path
+) -> None:
+    path = tmp_path / "m"
+    weights, fields = load_tensors(model)
+    save_file(weights, path, {METADATA_KEY: json.dumps(fields)})
+    says(refusal(load_model, path), "m: damaged", "digest")
+    fields["format"] = "convs2s model 2"
+    save_file(weights, path, {METADATA_KEY: json.dumps(fields)})
+    assert load_model(path)[1] == load_model(model)[1]
+
+
+def test_a_table_of_candidates_is_two_lists_of_whole_numbers(
+    model: Path, tmp_path: Path
+) -> None:
+    path = tmp_path / "m"
+    weights, fields = load_tensors(model)
+    types = len(weights[TOKENS])
+    fields["architecture"]["vocabulary_selection"] = {"frequent": 1, "candidates": 1}
+    offsets = weights["candidates.offsets"] = torch.arange(types + 1)
+    targets = weights["candidates.targets"] = torch.full((types,), 4, dtype=torch.int32)
+    save_tensors(path, weights, fields)
+    load_weights(path)
+    for change in (
+        {"candidates.offsets": offsets.float()},
+        {"candidates.targets": targets.float()},
+        {"candidates.offsets": offsets[1:, None]},
+    ):
+        save_tensors(path, weights | change, fields)
+        says(refusal(load_weights, path), "candidates is damaged", "two lists of whole")
 
 
 def test_a_description_that_is_no_object(tmp_path: Path) -> None:
@@ -174,7 +234,6 @@ best of another run => best.safetensors: is a state of another training; put bac
 last of another run => last.safetensors: is a state of another training
 epoch => best.safetensors: is a state of another epoch
 size => best.safetensors: not the network that it describes
-bit => best.safetensors: damaged
 """
 
 
@@ -192,11 +251,9 @@ def test_a_state_of_another_training_is_not_exported(
     elif kind == "epoch":
         fields["epoch"] += 1
         save_tensors(best, weights, fields)
-    elif kind == "size":
+    else:
         cut = {name: tensor[:1].clone() for name, tensor in weights.items()}
         save_tensors(best, cut, fields)
-    else:
-        best.write_bytes(flipped(best.read_bytes(), 8 * best.stat().st_size - 4))
     model = runs / "small/seed1/model.safetensors"
     model.unlink()
     says(refusal(train_run, runs.parents[1], "small/seed1"), words)

@@ -11,7 +11,7 @@ from convs2s.files.checksums import note_checksums, note_path, record_path, sha2
 from convs2s.publish.results import export_results
 from convs2s.publish.verify import known_downloads, verify
 from tests.conftest import Terminal
-from tests.support.refusals import refusal, rows, says
+from tests.support.refusals import rows, says
 
 RUN = "models/small/seed1"
 MODEL = f"{RUN}/model.safetensors"
@@ -81,12 +81,6 @@ def test_nothing_that_was_changed_leaves_the_machine(
         run(*COMMANDS[command].split())
     says(str(ended.value), "convs2s: error: ", f"{file}: ", words)
     assert not list(noted.glob("*out*"))
-
-
-def test_results_of_another_run_are_not_packed(noted: Path, tmp_path: Path) -> None:
-    shutil.copytree(noted / RUN, noted / "models/small/seed2")
-    said = refusal(export_results, noted, tmp_path / "out")
-    says(said, "seed2/", "belongs to another place", f"{RUN}/")
 
 
 def test_a_run_that_was_copied_elsewhere_has_its_card(

@@ -65,16 +65,6 @@ def test_marks_without_ends_stay_as_they_are(
     assert same.split() == path.read_bytes().split()  # a wrapped line may be joined
 
 
-def test_no_input_of_a_document_is_overwritten(
-    run: Terminal, model: Path, tmp_path: Path
-) -> None:
-    page = tmp_path / "page.html"
-    page.write_text("w1")
-    with pytest.raises(SystemExit, match=r"page.html: is an input as well"):
-        run("translate-document", model, "--input", page, "--output", page)
-    assert page.read_text() == "w1"
-
-
 # The bytes of a document in Latin-1 => the message.
 DOCUMENTS = r"""
 <!DOCTYPE html>\n<p>w1 => :1: is a page in HTML
@@ -102,19 +92,6 @@ def test_documents_are_not_translated_line_by_line(
         with pytest.raises(SystemExit) as ended:
             run("translate", model, text=content)
         says(str(ended.value), f"standard input{words}", hint)
-
-
-def test_a_suffix_tells_a_document_as_well(
-    run: Terminal, model: Path, tmp_path: Path
-) -> None:
-    file = tmp_path / "README.md"
-    file.write_text("w1\n")
-    with pytest.raises(SystemExit) as ended:
-        run("translate", model, "--input", file)
-    says(
-        str(ended.value), "README.md: its lines", "translate-document", "standard input"
-    )
-    assert run("translate", model, text=b"w1\n").count("\n") == 1
 
 
 PLAIN = """2 < 3 and <b>bold</b> is not <p>

@@ -19,10 +19,11 @@ import yaml
 from convs2s.config.file_reference import local_path
 from convs2s.config.options import Options
 from convs2s.download import transfer
-from convs2s.download.download import download_file
+from convs2s.download.download import CHECKSUM_LIST, download_file
 from convs2s.paper.ledger import published_file
 from tests.faults.downloads import BODY, OTHER
 from tests.faults.loopback import LoopbackServer, Served
+from tests.faults.systems import READS_PROC
 from tests.support.archives import COMPRESS, flipped, noise
 from tests.support.processes import wait_for
 from tests.support.refusals import refusal, rows, says
@@ -414,6 +415,32 @@ def test_the_workflow_finds_a_mirror_in_the_home_folder(
     )
     runpy.run_path(str(root / "workflow/scripts/download_file.py"), {"snakemake": rule})
     assert download.output.read_bytes() == BODY
+
+
+def test_a_generated_file_is_held_to_the_mirrors_own_checksum(
+    download: Download,
+) -> None:
+    """Not to upstream's."""
+    (mirror,) = download.folder_mirror("up.example", OTHER)
+    (Path(mirror) / CHECKSUM_LIST).write_text(f"{SHA256}  up.example/a.en\n")
+    given: Any = {"generated_mirror": mirror, "sha256": "0" * 64, "size": 7}
+    message = download.refused(ELSEWHERE, **given)
+    says(message, f"expected {SHA256}", f"delete {mirror} to renew it")
+    assert not download.output.exists()
+    (Path(mirror) / "up.example/a.en").write_bytes(BODY)
+    download.bring(ELSEWHERE, **given)
+
+
+@READS_PROC
+def test_a_mirror_that_cannot_be_read_does_not_give_the_file(
+    download: Download, capsys: pytest.CaptureFixture[str]
+) -> None:
+    mirrors = download.folder_mirror(download.server.host)
+    file = Path(mirrors[0]) / download.server.host / "a.en"
+    file.unlink()
+    file.symlink_to("/proc/self/mem")  # can be opened; its first byte cannot be read
+    download.bring(mirrors=mirrors)
+    says(capsys.readouterr().err, f"{file}: Input/output error")
 
 
 SECRETS = """

@@ -22,6 +22,7 @@ from convs2s.pipeline.job import job
 from tests.conftest import Terminal
 from tests.faults.campaign.samples import stand_in
 from tests.faults.limits import open_files_of_at_most
+from tests.faults.systems import failing
 from tests.support.refusals import refusal, says
 
 REMEDIES = {
@@ -35,15 +36,6 @@ REMEDIES = {
     errno.EROFS: ("Read-only file system", "for writing"),
     errno.ENOTCONN: ("Transport endpoint is not connected", "mount the folder again"),
 }
-
-
-def failing(number: int) -> Callable[..., None]:
-    """A call of the system that fails, and names no file, as `write` and `close` do not."""
-
-    def fail(*_: object, **__: object) -> None:
-        raise OSError(number, os.strerror(number))
-
-    return fail
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from select import select
-from types import SimpleNamespace
 
 import pytest
 
@@ -16,6 +15,7 @@ from convs2s.files.checksums import check_noted, note_checksums, note_path
 from convs2s.pipeline.job import job
 from convs2s.pipeline.living import RUN
 from convs2s.pipeline.tries import failed_try, note_beside, noted_try
+from tests.faults.campaign.samples import stand_in
 from tests.faults.limits import files_of_at_most
 from tests.support.processes import job_command, wait_for
 from tests.support.refusals import refusal, says
@@ -58,8 +58,7 @@ def test_a_job_says_that_it_waits_for_the_one_at_work(tmp_path: Path) -> None:
 def test_a_failed_job_leaves_no_note_of_what_stood_there_before(tmp_path: Path) -> None:
     """The note would accuse what the next job, or a person, writes in its place."""
     output = tmp_path / "scores.json"
-    log = tmp_path / "a.log"
-    rule = SimpleNamespace(log=[str(log)], input=[], params={}, output=[str(output)])
+    rule = stand_in(str(tmp_path / "a.log"), [], [output])
     with job(rule):
         output.write_text("1\n")
     assert note_path(output).is_file()
@@ -93,7 +92,7 @@ def test_a_log_without_room_is_no_reason_to_fail(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     """What the job writes says that the disk is full."""
-    rule = SimpleNamespace(log=[f"{tmp_path}/a.log"], input=[], params={}, output=[])
+    rule = stand_in(f"{tmp_path}/a.log", [], [])
     with files_of_at_most(30), pytest.raises(SystemExit), job(rule):
         raise UserError("no room")
     assert capfd.readouterr().err == "error: no room\n"

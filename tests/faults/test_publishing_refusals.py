@@ -2,7 +2,6 @@
 
 import os
 import shutil
-import sys
 import threading
 import zipfile
 from collections.abc import Iterator
@@ -193,15 +192,6 @@ def test_a_folder_is_on_the_disk_before_it_has_its_name(
     else:
         export_hub(model, output, "mit")
     assert (output / last).exists()
-
-
-def test_without_the_extra_it_is_named(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, run: Terminal
-) -> None:
-    monkeypatch.setitem(sys.modules, "huggingface_hub", None)
-    for command in (("push", folder, REPOSITORY), ("pull", REPOSITORY, folder / "a")):
-        with pytest.raises(SystemExit, match=r"pip install 'convs2s\[hub\]'"):
-            run(*command)
 
 
 CHANGED = """

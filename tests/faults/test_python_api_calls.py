@@ -33,15 +33,6 @@ w1 => {} => texts: expected a list ... one text
 """
 
 
-def test_what_cannot_be_translated(translator: Translator) -> None:
-    for texts, settings, words in rows(CALLS):
-        stated = yaml.safe_load(settings)
-        message = refusal(translator.translate, yaml.safe_load(texts), **stated)
-        says(message, words)
-    message = refusal(translator.translate, ["é" * 600_000])
-    says(message, "1,200,000 bytes", "at most 1,048,576")
-
-
 PAIRS = r"""
 w1 => pairs: expected a list of pairs
 [[w1, w2], [w1]] => pairs:2: expected a pair
@@ -49,7 +40,13 @@ w1 => pairs: expected a list of pairs
 """
 
 
-def test_what_cannot_be_scored(translator: Translator) -> None:
+def test_what_cannot_be_translated_or_scored(translator: Translator) -> None:
+    for texts, settings, words in rows(CALLS):
+        stated = yaml.safe_load(settings)
+        message = refusal(translator.translate, yaml.safe_load(texts), **stated)
+        says(message, words)
+    message = refusal(translator.translate, ["é" * 600_000])
+    says(message, "1,200,000 bytes", "at most 1,048,576")
     for pairs, words in rows(PAIRS):
         message = refusal(translator.score, yaml.safe_load(pairs))
         says(message, words)

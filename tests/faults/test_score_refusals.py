@@ -59,14 +59,6 @@ def test_systems_and_features() -> None:
     says(refusal(LISTED.with_feature, "LM", 1), "list:7: ", "choose another name")
 
 
-def test_a_tokenizer_whose_package_is_not_installed(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(bleu, "find_spec", lambda name: None)
-    message = refusal(corpus_bleu, TWO, TWO, form="ja-mecab")
-    says(message, "--tokenize ja-mecab: ", "'sacrebleu[ja]'", "--tokenize char")
-
-
 # A line ends as LINE says below.
 LISTS = r"""
 => list: is empty ... an n-best list

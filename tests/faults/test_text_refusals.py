@@ -1,46 +1,21 @@
-"""Wrong text, tables, codes and preparations: what is said of them."""
+"""Wrong codes, links and preparations: what is said of them."""
 
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from convs2s.config.extensions import export_extensions
 from convs2s.files.text import write_lines
-from convs2s.scoring.rouge_stem import read_exceptions
 from convs2s.text.align import align_words
 from convs2s.text.bpe import Bpe, Glossaries, learn_codes
-from convs2s.text.dictionary import build_dictionary, read_candidates, read_dictionary
+from convs2s.text.dictionary import build_dictionary
 from convs2s.text.fast_align import AlignmentState
 from convs2s.text.preparation import Preparation
-from convs2s.text.truecase import read_truecaser
 from tests.support.archives import flipped
 from tests.support.refusals import refusal, rows, says
 
 CODES = learn_codes([("low", 5), ("lower", 2), ("newest", 6), ("widest", 3)], 10)
-
-TABLES = r"""
-dictionary => a\tb\t1\t1\n => :1: ... columns
-dictionary => source\ttarget\tcount\tsource_count\na\tb\n => :2: ... columns
-truecaser => type\tcount\nthe\t2\n => :1: ... 'word', 'count'
-truecaser => word\tcount\nthe\t2\nthe 3\n => :3: ... 'word', 'count'
-exceptions => mice\tmouse\nwent go\n => :2: ... a tab and its base
-candidates => the\tdie der\n => :1: expected the columns
-"""
-READERS: dict[str, Callable[[Path], object]] = {
-    "dictionary": read_dictionary,
-    "truecaser": read_truecaser,
-    "exceptions": read_exceptions,
-    "candidates": lambda path: list(read_candidates(path)),
-}
-
-
-def test_tables(tmp_path: Path) -> None:
-    path = tmp_path / "other.tsv"
-    for table, content, words in rows(TABLES):
-        path.write_text(content)
-        says(refusal(READERS[table], path), f"{path}{words}")
 
 
 def test_codes() -> None:
@@ -54,12 +29,6 @@ def test_codes() -> None:
     says(message, "glossaries: '('", "missing )")
     slow = Bpe(CODES, glossaries=[r"(?:\w|\w\w)+[^\w]"])
     says(refusal(slow.split, "l" * 60), "glossaries: ", "more than 1 s", "'llll")
-
-
-def test_names_of_preparations() -> None:
-    says(refusal(Preparation, "mose_train", "en"), "mose_train", "'moses_train'")
-    message = refusal(Preparation, "raw", "en")
-    says(message, "raw", "lowercase", "docs/extending.md")
 
 
 def test_a_glossary_that_takes_all_memory_is_never_compiled(

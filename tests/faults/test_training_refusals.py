@@ -94,11 +94,6 @@ def test_a_start_of_another_task(task: Path, start: Path, output: Path) -> None:
     for changes, words in rows(MODELS):
         model = changed(start, output, **yaml.safe_load(changes))
         says(refused(task, output, **begun(model, "continue")), words)
-
-
-def test_a_start_whose_vocabulary_has_another_order(
-    task: Path, start: Path, output: Path
-) -> None:
     types = load_model(start)[1].source_types
     model = changed(start, output, source_types=types[::-1])
     said = refused(task, output, **begun(model))
@@ -120,7 +115,7 @@ def test_a_start_of_another_vocabulary_or_other_data(
     says(refused(tmp_path, output), "train.json: no such file", "snakemake")
 
 
-def test_options_that_do_not_fit(
+def test_options_and_a_store_that_do_not_fit(
     task: Path, output: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(matmul, "kernels", lambda: ["blas"])
@@ -129,11 +124,6 @@ def test_options_that_do_not_fit(
     says(refusal(train, tiny.job(task, output, products="onednn")), "only blas")
     job = tiny.job(task, output, states="nosuch://a")
     says(refusal(train, job), "states: nosuch://a: cannot be read")
-
-
-def test_a_store_without_pairs(
-    task: Path, output: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
     monkeypatch.setattr(TokenStore, "__len__", lambda _: 0)
     says(refused(task, output), "train.arrow", "counts.txt")
 

@@ -1,4 +1,4 @@
-"""Options, files and models with which nothing is translated or scored, and lines that are cut."""
+"""Files and models with which nothing is translated or scored, and lines that are cut."""
 
 import fcntl
 import io
@@ -23,27 +23,6 @@ from tests.faults.limits import without_locks
 from tests.support.networks import lstm
 from tests.support.refusals import refusal, rows, says
 
-# ---- options ----
-
-
-OPTIONS = """
---output out => --output ... --workers ... a file to translate
---workers 2 => --output ... --workers ... a file to translate
---n-best 6 => --n-best 6 ... a beam of 5
---input nowhere => nowhere: no such file
---input nowhere --output - => -: leave --input and --output
---split-sentences --pretokenized => --pretokenized ... --json
---split-sentences --n-best 2 => --n-best ... needs --json
-"""
-
-
-def test_options_that_do_not_go_together(run: Terminal, model: Path) -> None:
-    for options, words in rows(OPTIONS):
-        with pytest.raises(SystemExit) as ended:
-            run("translate", model, *options.split(), text=b"w1\n")
-        says(str(ended.value), words)
-
-
 # ---- files ----
 
 Refuse = Callable[..., str]
@@ -51,11 +30,11 @@ Refuse = Callable[..., str]
 
 @pytest.fixture
 def refused(run: Terminal, model: Path, tmp_path: Path) -> Refuse:
-    """What the command says that does not translate ``in`` to ``out``, or other files."""
+    """What the command says that does not translate ``in`` to ``out``."""
     write_lines(tmp_path / "in", ["w1"] * 50)
 
-    def refuse(*options: object, source: str = "in", output: str = "out") -> str:
-        files = ("--input", tmp_path / source, "--output", tmp_path / output)
+    def refuse(*options: object) -> str:
+        files = ("--input", tmp_path / "in", "--output", tmp_path / "out")
         with pytest.raises(SystemExit) as ended:
             run("translate", model, *files, "--threads", 1, *options)
         return str(ended.value)
@@ -63,36 +42,12 @@ def refused(run: Terminal, model: Path, tmp_path: Path) -> Refuse:
     return refuse
 
 
-def test_neither_an_input_nor_a_model_is_overwritten(
-    refused: Refuse, model: Path, tmp_path: Path
+def test_an_output_that_another_process_writes_or_that_cannot_be_locked(
+    refused: Refuse, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name in ("out", "out.part", "out.part.json"):
-        write_lines(tmp_path / name, ["w1"])
-        says(refused(source=name), f"{name}: is an input as well")
-        assert (tmp_path / name).read_text() == "w1\n"
-        (tmp_path / name).unlink()
-    content = model.read_bytes()
-    says(refused(output=str(model)), f"{model}: is an input", "name another output")
-    assert model.read_bytes() == content
-
-
-def test_a_file_of_another_program_is_not_overwritten(
-    refused: Refuse, tmp_path: Path
-) -> None:
-    write_lines(tmp_path / "out.part", ["half a download"])
-    says(refused(), "out.part: exists already", "not an unfinished output")
-    assert (tmp_path / "out.part").read_text() == "half a download\n"
-
-
-def test_two_processes_do_not_write_one_output(refused: Refuse, tmp_path: Path) -> None:
     with (tmp_path / "out.part").open("ab") as part:
         fcntl.flock(part, fcntl.LOCK_EX)
         says(refused(), "out.part: another process is writing it")
-
-
-def test_an_output_that_cannot_be_locked_is_no_other_process(
-    refused: Refuse, monkeypatch: pytest.MonkeyPatch
-) -> None:
     monkeypatch.setattr(fcntl, "flock", without_locks)
     says(refused(), "out.part: cannot be locked (No locks available)")
 
@@ -110,14 +65,12 @@ def test_an_input_that_changes_meanwhile_is_no_whole_one(
     assert not (tmp_path / "out").exists()
 
 
-def die(*_: object) -> str:
-    os.kill(os.getpid(), signal.SIGKILL)
-    return ""
-
-
 def test_a_killed_worker_is_an_error_with_advice(
     refused: Refuse, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    def die(*_: object) -> None:
+        os.kill(os.getpid(), signal.SIGKILL)
+
     monkeypatch.setattr(ChunkTranslator, "__call__", die)
     says(refused("--workers", 2), "a worker was killed", "fewer --workers")
 
@@ -154,9 +107,13 @@ def test_models_that_do_not_fit(model: Path, tmp_path: Path) -> None:
         says(message, "other: ", words)
 
 
-def test_an_lstm_anywhere_in_an_ensemble_leaves_int8_out(
+def test_an_lstm_replaces_no_word_alone_and_leaves_int8_out_anywhere_in_an_ensemble(
     model: Path, recurrent: Path
 ) -> None:
+    replacing = DecodingSettings(replace_unknown=True)
+    message = refusal(LineTranslator, [recurrent], replacing, "cpu")
+    says(message, str(recurrent), "no attention", "replace_unknown: false")
+    LineTranslator([recurrent, model], replacing, "cpu")
     auto = DecodingSettings(precision="auto", replace_unknown=False)
     int8 = DecodingSettings(precision="int8", replace_unknown=False)
     for models in ([recurrent, model], [model, recurrent]):

@@ -30,11 +30,9 @@ from convs2s.files.compressed import decompressed_file
 from convs2s.files.tensors import save_tensors
 from convs2s.files.text import write_json, write_lines
 from convs2s.mirror.write import write_mirror
-from convs2s.training.run import train
 from convs2s.training.state_folder import ProgressFile
 from tests.faults.limits import files_of_at_most
 from tests.faults.systems import READS_PROC
-from tests.support import tiny
 from tests.support.archives import FilesBelow
 from tests.support.refusals import refusal, says
 
@@ -67,7 +65,6 @@ def inputs(tmp_path_factory: pytest.TempPathFactory) -> Path:
         write_lines(folder / name, LINES)
     report = {"read": 1, "kept": 1, "dropped": {}, "settings": "all"}
     write_json(folder / "a.json", report)
-    tiny.prepare(folder / "task")
     return folder
 
 
@@ -104,9 +101,6 @@ WRITERS: dict[str, Callable[[Path, Path], object]] = {
     "download": downloaded,
     "extracted corpus": extracted,
     "joined text": joined,
-    "training": lambda given, out: train(
-        tiny.job(given / "task", out / "a.safetensors")
-    ),
     "mirror": lambda _, out: write_mirror(out),
 }
 

@@ -210,7 +210,7 @@ def run(trials: int, names: Sequence[str] = NAMES) -> Counter[str]:
         print("calls: not tried: strace is not installed, or may not trace")
         return counts
     hub = Hub()
-    stage = Calls(names)
+    stage = Calls()
     os.environ |= {
         "HF_ENDPOINT": hub.address,
         "HF_HOME": str(stage.folder / "home"),

@@ -51,17 +51,18 @@ TABLE = "table4"
 TASK = Path("results/tiny")
 TEXT = (TASK / "train.en", TASK / "train.fr")
 RUN = TASK / "models/small/seed1"
+MODEL = RUN / "model.safetensors"
 CPU = "--device cpu --threads 1 --quiet"
 IMPORT = (
     "import fairseq fairseq/checkpoint_tiny_oldstyle.pt --languages en fr "
     "--source-dictionary fairseq/dict.src.txt --target-dictionary fairseq/dict.tgt.txt "
     "--output out/imported.safetensors"
 )
+SECOND = RUN.with_name("seed2")
 TRAIN = (
-    "train {task} --settings {models}/settings.json --seed 2 --workers 0 "
-    f"--output {{second}} {CPU}"
+    f"train {TASK} --settings {TASK}/models/small/settings.json --seed 2 --workers 0 "
+    f"--output {SECOND}/model.safetensors {CPU}"
 )
-PAIRS = "new-task pairs.tsv --languages en fr --name mine"
 
 Perform = Callable[[], object]
 """Does something in the current folder, as a process of its own."""
@@ -108,43 +109,43 @@ def _write_ledger(output: Path) -> None:
 
 def _decode(lines: Path, text: Path) -> None:
     settings = DecodingSettings(beam=2)
-    translator = LineTranslator([RUN / "model.safetensors"], settings, "cpu")
+    translator = LineTranslator([MODEL], settings, "cpu")
     decode_test_set(translator, source=Path("text.en"), lines=lines, text=text)
 
 
 TYPED = {
     "translate": (
-        "translate {first} --input text.en --output out/text.fr --batch-sentences 4 "
+        f"translate {MODEL} --input text.en --output out/text.fr --batch-sentences 4 "
         f"{CPU}"
     ),
     "translate --json": (
-        f"translate {{first}} --input text.en --output out/text.jsonl.gz --json {CPU}"
+        f"translate {MODEL} --input text.en --output out/text.jsonl.gz --json {CPU}"
     ),
     "translate-document": (
-        f"translate-document {{first}} --input page.html --output out/page.html {CPU}"
+        f"translate-document {MODEL} --input page.html --output out/page.html {CPU}"
     ),
     "train": TRAIN,
     "train --products": f"{TRAIN} --products blas",
     "score rouge": "score rouge --reference text.en --items out/items.tsv text.en",
     "import fairseq": IMPORT,
     "mirror": "mirror out/mirror",
-    "card": "card {first}",
+    "card": f"card {MODEL}",
     "status": "status results --json",
-    "export hub": "export hub {first} out/hub --license mit",
-    "export onnx": "export onnx {first} out/onnx",
+    "export hub": f"export hub {MODEL} out/hub --license mit",
+    "export onnx": f"export onnx {MODEL} out/onnx",
     "pull": f"pull {REPOSITORY} out/pulled",
-    "export-results zip": "export-results {task} out/exported.zip",
-    "export-results folder": "export-results {task} out/exported",
+    "export-results zip": f"export-results {TASK} out/exported.zip",
+    "export-results folder": f"export-results {TASK} out/exported",
     "results": "results runs.jsonl --scale multi30k --output out/page.md",
     "remove-states": "remove-states results --yes",
-    "new-task": PAIRS,
+    "new-task": "new-task pairs.tsv --languages en fr --name mine",
     "tokenize": "tokenize --language en",
     "detokenize": "detokenize --language en",
 }
-"""Commands of ``convs2s``; the name begins with the words of the command."""
+"""Commands of ``convs2s``; the name begins with the words of the command.
 
-WORKFLOW = {"plan": "--dry-run {second}", "workflow": "{second}"}
-"""Commands of ``snakemake``, which need a checkout."""
+Seed 1 is a run that has ended, seed 2 has not begun.
+"""
 
 RAW_TEXT = RawText([(str(TEXT[0]), str(TEXT[1]))], FilesBelow(Path()))
 METADATA = DatasetMetadata(
@@ -243,14 +244,6 @@ REFUSED |= {"export-results zip", "export-results folder"}
 """What may say so in place of doing its work again."""
 
 
-def typed(text: str) -> list[str]:
-    """Return the words of a command; seed 1 is a run that has ended, seed 2 has not begun."""
-    task = Path("task").read_text()
-    models = f"{task}/models/small"
-    first, second = (f"{models}/seed{seed}/model.safetensors" for seed in (1, 2))
-    return text.format(task=task, models=models, first=first, second=second).split()
-
-
 def perform(connection: Connection, name: str, folder: Path, said: Path) -> None:
     """Run a command in a folder as soon as this process is told to.
 
@@ -261,7 +254,6 @@ def perform(connection: Connection, name: str, folder: Path, said: Path) -> None
     os.chdir(folder)
     os.environ["SERVER"] = Path("server").read_text()
     sys.stdin = (folder / "text.en").open()
-    words = typed((TYPED | WORKFLOW).get(name, ""))
     torch.set_num_threads(1)
     connection.send(None)
     connection.recv()
@@ -269,11 +261,8 @@ def perform(connection: Connection, name: str, folder: Path, said: Path) -> None
         if name in JOBS:
             with failures_of_system():
                 JOBS[name]()
-        elif name in TYPED:
-            main(words)
         else:
-            snakemake = [sys.executable, "-m", "snakemake", "--cores", "1"]
-            os.execv(sys.executable, [*snakemake, *words])
+            main(TYPED[name].split())
     except UserError as error:  # of what is no command of `convs2s`
         sys.exit(f"error: {error}")
     finally:

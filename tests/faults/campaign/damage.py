@@ -4,8 +4,14 @@ import json
 import random
 import re
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
+import torch
+import yaml
+from safetensors.torch import load, save
+
+from convs2s.files.tensors import DIGEST, METADATA_KEY, _digest
 from tests.support.archives import flipped
 
 Draw = random.Random
@@ -114,3 +120,57 @@ def changed_lines(content: bytes, draw: Draw) -> bytes:
     rows = changed([json.loads(line) for line in content.splitlines()], draw)
     listed = rows if isinstance(rows, list) else [rows]
     return "".join(f"{json.dumps(row)}\n" for row in listed).encode()
+
+
+def odd_tensor(tensors: dict[str, torch.Tensor], draw: Draw) -> None:
+    """Let one tensor be missing, or of another name, type, shape or content."""
+    name = draw.choice(sorted(tensors))
+    one = tensors.pop(name)
+    changes = (
+        one.float() * torch.nan,
+        one.to(torch.complex64),
+        one.to(torch.float16),
+        one.reshape(-1)[:0],
+        one.reshape(-1)[0],
+        one[None],
+        (one.float() + 1) * 1e30,
+    )
+    if draw.random() < 0.9:
+        tensors[draw.choice((name, name, name, "a.b"))] = draw.choice(changes)
+
+
+def odd_tensors(content: bytes, draw: Draw) -> bytes:
+    """Write tensors, or a description, that nobody would, with the right digest."""
+    tensors = load(content)
+    length = int.from_bytes(content[:8], "little")
+    header = json.loads(content[8 : 8 + length])
+    description = json.loads(header["__metadata__"][METADATA_KEY])
+    description.pop(DIGEST)
+    if draw.random() < 0.5:
+        odd_tensor(tensors, draw)
+    else:
+        description = changed(description, draw)
+    stated = description if isinstance(description, dict) else {}
+    with suppress(UnicodeEncodeError):  # half of a surrogate pair has no bytes
+        stated = stated | {DIGEST: _digest(tensors, stated)}
+    return save(tensors, {METADATA_KEY: json.dumps(stated)})
+
+
+def changed_yaml(content: bytes, draw: Draw) -> bytes:
+    value = changed(yaml.safe_load(content), draw)
+    with suppress(yaml.YAMLError, UnicodeError, RecursionError):
+        return yaml.safe_dump(value).encode("utf-8")
+    return b"\xff"
+
+
+CHANGES: dict[str, Change] = {
+    ".arrow": damaged,
+    ".json": changed_json,
+    ".jsonl": changed_lines,
+    ".pt": damaged,
+    ".safetensors": odd_tensors,
+    ".tar": damaged,
+    ".yaml": changed_yaml,
+    ".zip": damaged,
+}
+"""Suffix of a file -> what changes its content as nobody would; of others, `rewritten` does."""

@@ -65,18 +65,17 @@ def _peak() -> int:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10
 
 
-Input = tuple[Callable[[], str | None], Path, bytes]
-"""What tries an input, and where its content is kept if that is a fault."""
+Input = tuple[Callable[[], str | None], bytes]
+"""What tries an input, and its content, which is kept if that is a fault."""
 
 
-def _inputs(reader: Reader, number_of_inputs: int, kept: Path) -> Iterator[Input]:
+def _inputs(reader: Reader, number_of_inputs: int) -> Iterator[Input]:
     sound = reader.path.read_bytes()
     for number in range(number_of_inputs):
         draw = random.Random(f"{reader.name} {number}")
         content = draw.choice((damaged, reader.change))(sound, draw)
         reader.path.write_bytes(content)
-        copy = kept / f"{number}.{reader.path.name}"
-        yield lambda: reader.outcome()[0], copy, content
+        yield lambda: reader.outcome()[0], content
     reader.path.write_bytes(sound)
 
 
@@ -110,18 +109,12 @@ def _run_command(line: list[str]) -> str | None:
     return code
 
 
-def _command_inputs(
-    number_of_inputs: int, files: list[str], kept: Path
-) -> Iterator[Input]:
+def _command_inputs(number_of_inputs: int, files: list[str]) -> Iterator[Input]:
     words = [*WORDS, *files, "1", "2", "0.5", "en", "demo", "cpu", "absent"]
     typed = [word for word in words if "\0" not in word and "\udcff" not in word]
     for number in range(number_of_inputs):
         line = command_line(random.Random(number), typed)
-        yield (
-            partial(_run_command, line),
-            kept / f"{number}.command",
-            repr(line).encode(),
-        )
+        yield partial(_run_command, line), repr(line).encode()
 
 
 def run(inputs: int) -> Counter[str]:
@@ -141,9 +134,10 @@ def run(inputs: int) -> Counter[str]:
     def report(name: str, inputs: Iterable[Input]) -> None:
         before = _peak()
         counts: Counter[str] = Counter()
-        for read, copy, content in inputs:
+        for number, (read, content) in enumerate(inputs):
             verdict = _verdict(read)
             if verdict not in ("read", "refused"):
+                copy = kept / f"{number}.{Path(name).name}"
                 copy.write_bytes(content)
                 verdict += f": {copy}"
             counts[verdict] += 1
@@ -164,9 +158,9 @@ def run(inputs: int) -> Counter[str]:
         resource.setrlimit(resource.RLIMIT_AS, (limit, hard))
         share = -(-inputs // (len(every) + 1))
         for reader in every:
-            report(reader.name, _inputs(reader, share, kept))
+            report(reader.name, _inputs(reader, share))
         paths = [str(reader.path) for reader in every]
-        report("commands", _command_inputs(share, paths, kept))
+        report("commands", _command_inputs(share, paths))
     tried = f"{share} inputs of each of {len(every) + 1} readers"
     print(f"fuzzing: {tried}, {faults.total()} faults in {kept}", file=said, flush=True)
     return Counter(faults=faults.total())

@@ -25,13 +25,12 @@ from convs2s.files.tensors import load_tensors
 from convs2s.files.text import write_lines
 from convs2s.paper.cells import cells
 from tests.faults.campaign import commands, traced
-from tests.faults.campaign.commands import REFUSAL, REFUSED, TABLE, WORKFLOW
+from tests.faults.campaign.commands import REFUSAL, REFUSED, SECOND, TABLE
 from tests.faults.campaign.samples import ROOT, prepare_by_hand
 from tests.faults.downloads import BODY, OTHER
 from tests.faults.loopback import LoopbackServer, Served
-from tests.support import own_pair, tiny
+from tests.support import tiny
 from tests.support.cells import bleu, write
-from tests.support.checkout import Checkout, check_out
 from tests.support.golden import DATA
 
 NAMES = (
@@ -49,35 +48,24 @@ NAMES = (
     "score rouge",
     "mirror",
     "train",
-    "plan",
-    "workflow",
 )
 """Commands of which pairs are tried; ``card`` and ``status`` read what others write."""
-
-WITH_THE_WORKFLOW = {"workflow", "plan", "train", "remove-states", "status"}
-WITH_THE_WORKFLOW |= {"export-results zip", "translate"}
-"""What a workflow's run is tried beside: it takes long, and shares no file with the others."""
 
 MOST_OFFSET = 1.0
 """Seconds between the two starts."""
 MOST_SECONDS = 300.0
 """In which a process ends."""
-CLEAR = r"(convs2s: )?error: |Error: Directory cannot be locked\. "
-"""How the line begins in which a command, or Snakemake itself, says why it does not work."""
+CLEAR = r"(convs2s: )?error: "
+"""How the line begins in which a command says why it does not work."""
 
 TEMPORARY = re.compile(
-    r"(^|/)(\.partial\.|state/|logs/|links\.zst\.state/|\.snakemake/|benchmarks/)"
+    r"(^|/)(\.partial\.|state/|logs/|links\.zst\.state/)"
     r"|\.part(-\w+)?(\.json)?$|\.partial$|/\.[^/]+\.(lock|try)$"
 )
 """Names that files have before they are whole, and of what a run leaves on purpose."""
 
-STAYS = re.compile(
-    r"(^|/)(logs|\.snakemake|benchmarks)/|/\.[^/]+\.try$|/\.partial\.\w+/\.?lock$"
-)
+STAYS = re.compile(r"(^|/)logs/|/\.[^/]+\.try$|/\.partial\.\w+/\.?lock$")
 """Logs, notes of failed tries, and temporary folders with nothing but a lock in them."""
-
-OWN = {"headline": {"model": "small", "seeds": [1]}, "vocabulary": {"merges": 40}}
-OVERRIDES = {"models": {"small": own_pair.TINY}, "tasks": {"mine_en_nl": OWN}}
 
 Files = dict[str, str]
 """Name of each file in a place -> its SHA-256."""
@@ -149,15 +137,6 @@ class Alone(NamedTuple):
     out: str | None
 
 
-def _prepare_by_workflow(folder: Path) -> str:
-    """Do so in a checkout, by running the workflow."""
-    checkout = Checkout(check_out(ROOT, folder.parent).folder.rename(folder))
-    own_pair.write_pair(ROOT, checkout)
-    checkout.configure({"device": "cpu", "cores": 1, "overrides": OVERRIDES})
-    checkout.snakemake("results/mine_en_nl/bleu.txt").succeeded()
-    return "results/mine_en_nl"
-
-
 class Stage:
     """A prepared folder, in copies of which commands run; `calls` disturbs them there.
 
@@ -165,12 +144,11 @@ class Stage:
     say.
     """
 
-    def __init__(self, names: Sequence[str], pause: float = 0.0) -> None:
-        """Prepare the folder for these commands; a download takes ten times ``pause``."""
+    def __init__(self, pause: float = 0.0) -> None:
+        """Prepare the folder; a download takes ten times ``pause``."""
         self.folder = Path(tempfile.mkdtemp(prefix="convs2s-faults-"))
         self.before = self.folder / "before"
-        prepare = _prepare_by_workflow if WORKFLOW.keys() & names else prepare_by_hand
-        self.task = prepare(self.before)
+        prepare_by_hand(self.before)
         self.server = LoopbackServer()
         self._add_inputs()
         served = {"corpus.en": BODY, "known.en": OTHER}
@@ -185,9 +163,8 @@ class Stage:
     def _add_inputs(self) -> None:
         """Write what the commands read that has nothing to do with the task."""
         folder = self.before
-        (folder / "task").write_text(self.task)
         (folder / "server").write_text(f"http://{self.server.host}")
-        (folder / self.task / "models/small/seed2").mkdir()
+        (folder / SECOND).mkdir()
         for name in ("out", "paper", "made", "logs", "downloads"):
             (folder / name).mkdir(exist_ok=True)
         shutil.copytree(DATA / "fairseq_random", folder / "fairseq")
@@ -301,29 +278,17 @@ def try_pair(stage: Stage, both: list[str], offset: float, trial: Path) -> None:
     stage.check(both, trial, stage.initial, STAYS)
 
 
-def pairs(names: Sequence[str], trials: int) -> list[tuple[str, str]]:
-    """Return the pairs of so many trials.
-
-    Each command beside itself comes first, then beside each other, then beside itself again.
-    """
-    draw = random.Random(1)
-    same = [(name, name) for name in names]
-    others = []
-    for pair in combinations(names, 2):
-        if not {*pair} & WORKFLOW.keys() or {*pair} <= WITH_THE_WORKFLOW:
-            others.append(pair)
-    draw.shuffle(same)
-    draw.shuffle(others)
-    return [*same, *others, *islice(cycle(same), trials)][:trials]
-
-
 def run(trials: int, names: Sequence[str] = NAMES) -> Counter[str]:
-    """Run trials; print each fault, and count them."""
+    """Run trials; print each fault, and count them.
+
+    Each command beside itself comes first, then beside each other, then all of it again.
+    """
     counts = Counter(trials=trials)
-    stage = Stage(names, pause=0.03)
+    stage = Stage(pause=0.03)
     for name in names:
         stage.run_alone(name)
-    for number, pair in enumerate(pairs(names, trials)):
+    pairs = [*zip(names, names, strict=True), *combinations(names, 2)]
+    for number, pair in enumerate(islice(cycle(pairs), trials)):
         trial = stage.folder / f"trial{number}"
         draw = random.Random(f"{pair} {trial.name}")
         both = draw.sample(pair, 2)

@@ -1,4 +1,4 @@
-"""Every reader of the package, with the file that it is given and how that is changed."""
+"""Every reader of the package, with the file that it is given."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -21,7 +21,7 @@ from convs2s.decoding.translate import LineTranslator
 from convs2s.download.archives import open_member
 from convs2s.errors import UserError
 from convs2s.files.tensors import load_tensors, save_tensors
-from convs2s.files.text import read_json, read_line_pairs, read_lines
+from convs2s.files.text import read_line_pairs, read_lines
 from convs2s.interop.fairseq import FairseqFiles, import_fairseq
 from convs2s.model_file import describe_model, load_model
 from convs2s.paper.ledger import read_ledger
@@ -37,23 +37,20 @@ from convs2s.text.dictionary import build_dictionary, read_candidates, read_dict
 from convs2s.text.links import read_links
 from convs2s.text.truecase import read_truecaser
 from convs2s.training.data import TrainingData
-from tests.faults.campaign.damage import Change, changed_json, changed_lines, damaged
-from tests.faults.campaign.damage import rewritten as words
-from tests.faults.campaign.formats import MEMBER, changed_yaml, odd_tensors, repacked
-from tests.faults.campaign.samples import RUN, TASK, make_samples, stand_in
+from convs2s.training.history import read_history
+from tests.faults.campaign.damage import CHANGES, Draw, damaged, rewritten
+from tests.faults.campaign.samples import MEMBER, RUN, TASK, make_samples, stand_in
 from tests.support import tiny
 from tests.support.archives import COMPRESS, FilesBelow
 from tests.support.golden import DATA
 
-SETTINGS = f"{TASK}/models/small/settings.json"
+DICTIONARIES = DATA / "fairseq_random"
 CONFIGURATION = """config.yaml config/tasks/demo_en_fr.yaml config/models.yaml
 config/decodings.yaml config/paper.yaml config/claims.yaml config/phrases.yaml
 config/downloads.yaml config/costs.yaml config/scales/demo.yaml"""
 
 Read = Callable[[Path], object]
 """Reads a file, and uses what it has read as the package does."""
-
-Row = tuple[str | Path, Read, Change]
 
 
 class Reader(NamedTuple):
@@ -62,20 +59,27 @@ class Reader(NamedTuple):
     Attributes:
         path: the file, below the folder of samples.
         read: reads it; returns what tells whether it has read the same.
-        change: changes what the format holds.
         is_guarded: whether a flipped bit is noticed, or changes nothing that is read.
         named: what a message must hold; None: the file's name without its suffix.
     """
 
     path: Path
     read: Read
-    change: Change
     is_guarded: bool = False
     named: str | None = None
 
     @property
     def name(self) -> str:
         return f"{self.path.parent.name}/{self.path.name}"
+
+    def change(self, content: bytes, draw: Draw) -> bytes:
+        """Change what the format holds; of a compressed file, what is within it."""
+        suffix = self.path.suffix
+        if suffix in COMPRESS:
+            plain = self.path.with_suffix("").read_bytes()
+            packed = COMPRESS[suffix](damaged(plain, draw))
+            return packed * draw.choice((1, 1, 1, 2))
+        return CHANGES.get(suffix, rewritten)(content, draw)
 
     def outcome(self) -> tuple[str | None, str]:
         """Read the file; return its message where it was refused, and what was read.
@@ -103,65 +107,24 @@ def _plain(value: Any) -> object:
 def readers(folder: Path) -> Iterator[Reader]:
     """Write the samples into a folder; yield every reader of files."""
     make_samples(folder)
-    for name, read, change in _files(folder):
-        yield Reader(folder / name, read, change)
-    for name, read, change in _guarded_files(folder):
-        yield Reader(folder / name, read, change, is_guarded=True)
+    for kind, read in READERS.items():
+        yield Reader(folder / FILES.get(kind, kind), read)
+    for name, read in _guarded_files(folder):
+        yield Reader(folder / name, read, is_guarded=True)
     # A job ends the process, and says it in its log. Of an import, a message may name the
     # checkpoint, a dictionary that does not fit, or the model that was made.
-    sound = DATA / "fairseq_random/dict.src.txt"
-    for name, read, change in (
-        ("words", _read_in_a_job, words),
-        ("scores", _read_in_a_job, words),
-        ("model.pt", lambda path: _import(path, sound), damaged),
+    for name, read in (
+        ("words", _read_in_a_job),
+        ("scores", _read_in_a_job),
+        ("model.pt", lambda path: _import(path, DICTIONARIES / "dict.src.txt")),
     ):
-        yield Reader(folder / name, read, change, is_guarded=True, named="")
+        yield Reader(folder / name, read, is_guarded=True, named="")
     for name in CONFIGURATION.split():
         # A fault may be told of another file that refers to what is gone.
-        yield Reader(folder / "root" / name, _load, changed_yaml, named=".yaml")
+        yield Reader(folder / "root" / name, _load, named=".yaml")
 
 
-def _files(folder: Path) -> list[Row]:
-    text = folder / "text"
-    return [
-        ("text.tar", _member, damaged),
-        ("text", lambda path: read_line_pairs(path, folder / "links"), words),
-        ("sgm", lambda path: read_segments(read_lines(path), str(path)), words),
-        ("records", _fields, changed_lines),
-        ("pairs.tsv", _pairs, words),
-        ("pairs.csv", _pairs, words),
-        ("pairs.jsonl", _pairs, changed_lines),
-        ("pairs.tmx", _pairs, words),
-        ("pairs.xml", _pairs, words),
-        (
-            "columns",
-            lambda path: read_columns(read_lines(path), ("title", "body"), str(path)),
-            words,
-        ),
-        (f"{TASK}/vocabulary/en.tsv", lambda path: read_vocabulary(path).tokens, words),
-        ("codes", lambda path: Bpe(read_codes(path)).split("lower lowest x"), words),
-        ("links", read_links, words),
-        ("links", lambda path: _dictionary(text, path), words),
-        ("dictionary", read_dictionary, words),
-        ("candidates", read_candidates, words),
-        ("truecaser", read_truecaser, words),
-        ("exceptions", read_exceptions, words),
-        ("list", _rerank, words),
-        ("filter", lambda path: added_reports([path, path]), changed_json),
-        (SETTINGS, read_training_settings, changed_json),
-        (SETTINGS, read_json, changed_json),
-        (f"{RUN}/test.beam5.jsonl", read_translations, changed_lines),
-        ("ledger", read_ledger, changed_lines),
-        (f"{RUN}/training.json", _training, changed_json),
-        (f"{RUN}/history.jsonl", _training, changed_lines),
-        ("unfinished.part.json", _go_on, changed_json),
-        ("dict.txt", lambda path: _import(folder / "model.pt", path), words),
-        (f"{TASK}/dataset/train.arrow", _store, damaged),
-        (f"{TASK}/dataset/train.json", read_description, changed_json),
-    ]
-
-
-def _guarded_files(folder: Path) -> list[Row]:
+def _guarded_files(folder: Path) -> Iterator[tuple[str | Path, Read]]:
     trainer = tiny.trainer(folder / TASK, folder / "state")
     last = trainer.folder.last
     state = next(folder.glob(f"{RUN}/state/*/last.safetensors"))
@@ -169,39 +132,33 @@ def _guarded_files(folder: Path) -> list[Row]:
     save_tensors(last, weights, fields | {"training": last.parent.name})
 
     def restore(path: Path) -> object:
-        found = load_tensors(path)
         trainer._restore(path)
-        return found
+        return load_tensors(path)
 
-    def corpus(path: Path) -> object:
-        outputs = folder / "corpus.source", folder / "corpus.target"
-        files = [(f"{path}#{MEMBER}", str(folder / "links"))]
-        extract_corpus(RawText(files, FilesBelow(folder)), output=outputs)
-        return read_lines(outputs[0])
-
-    found: list[Row] = [
-        ("deflated.zip", _member, damaged),
-        ("bzip2.zip", _member, damaged),
-        ("lzma.zip", corpus, damaged),
-        (last, restore, odd_tensors),
-        (state.with_name("best.safetensors"), load_tensors, odd_tensors),
-        (f"{RUN}/model.safetensors", _translate, odd_tensors),
-        (f"{TASK}/dataset/train.arrow", _task, damaged),
-        (f"{TASK}/dataset/valid.arrow", _task, damaged),
-        (f"{TASK}/vocabulary/fr.tsv", _task, words),
-        (f"{TASK}/dataset/valid.json", _task, changed_json),
-    ]
+    yield last, restore
+    yield state.with_name("best.safetensors"), load_tensors
+    yield f"{RUN}/model.safetensors", _translate
+    for name in ("dataset/train.arrow", "dataset/valid.arrow", "dataset/valid.json"):
+        yield f"{TASK}/{name}", _task
+    yield f"{TASK}/vocabulary/fr.tsv", _task
+    yield "deflated.zip", _member
+    yield "bzip2.zip", _member
+    yield "lzma.zip", _corpus
     for suffix in COMPRESS:
-        change = repacked(suffix, (folder / "text.tar").read_bytes())
-        found.append((f"text.tar{suffix}", corpus, change))
-        change = repacked(suffix, (folder / "text").read_bytes())
-        found.append((f"text{suffix}", read_lines, change))
-    return found
+        yield f"text.tar{suffix}", _corpus
+        yield f"text{suffix}", read_lines
 
 
 def _member(path: Path) -> object:
     with open_member(path, MEMBER) as stream:
         return stream.read()
+
+
+def _corpus(path: Path) -> object:
+    outputs = path.with_name("corpus.source"), path.with_name("corpus.target")
+    files = [(f"{path}#{MEMBER}", str(path.with_name("links")))]
+    extract_corpus(RawText(files, FilesBelow(path.parent)), output=outputs)
+    return read_lines(outputs[0])
 
 
 def _fields(path: Path) -> object:
@@ -213,10 +170,10 @@ def _pairs(path: Path) -> object:
     return read_files([str(path)], Reading(Languages(source="en", target="fr")))
 
 
-def _dictionary(text: Path, links: Path) -> None:
+def _dictionary(links: Path) -> None:
     build_dictionary(
-        source=text,
-        target=text,
+        source=links.with_name("text"),
+        target=links.with_name("text"),
         links=links,
         dictionary=links.with_name("made.dictionary"),
         candidates=links.with_name("made.candidates"),
@@ -252,8 +209,7 @@ def _translate(path: Path) -> object:
 
 
 def _import(checkpoint: Path, source: Path) -> object:
-    target = DATA / "fairseq_random/dict.tgt.txt"
-    files = FairseqFiles(checkpoint, source, target, None)
+    files = FairseqFiles(checkpoint, source, DICTIONARIES / "dict.tgt.txt", None)
     output = checkpoint.with_name("imported")
     import_fairseq(files, output, task="a", languages=None, preparation="moses_test")
     return _translate(output)
@@ -283,3 +239,50 @@ def _load(path: Path) -> object:
     if path.parent == root:
         return load(root).model_references()
     return load(root, {"scale": "demo"}, given_by="config.yaml").model_references()
+
+
+READERS: dict[str, Read] = {
+    "text.tar": _member,
+    "text": lambda path: read_line_pairs(path, path.with_name("links")),
+    "segments": lambda path: list(read_segments(read_lines(path), str(path))),
+    "records.jsonl": _fields,
+    "pairs.tsv": _pairs,
+    "pairs.csv": _pairs,
+    "pairs.jsonl": _pairs,
+    "pairs.tmx": _pairs,
+    "pairs.xml": _pairs,
+    "columns": lambda path: read_columns(
+        read_lines(path), ("title", "body"), str(path)
+    ),
+    "vocabulary": read_vocabulary,
+    "codes": lambda path: Bpe(read_codes(path)).split("lower lowest x"),
+    "links": lambda path: list(read_links(path)),
+    "alignment": _dictionary,
+    "dictionary": read_dictionary,
+    "candidates": lambda path: list(read_candidates(path)),
+    "truecaser": read_truecaser,
+    "exceptions": read_exceptions,
+    "n-best": _rerank,
+    "report.json": lambda path: added_reports([path, path]),
+    "settings": read_training_settings,
+    "translations": read_translations,
+    "ledger.jsonl": read_ledger,
+    "training": _training,
+    "history": read_history,
+    "unfinished.part.json": _go_on,
+    "dict.txt": lambda path: _import(path.with_name("model.pt"), path),
+    "store": _store,
+    "description": read_description,
+}
+"""Kind of file -> what reads it; of most, the sample has that name."""
+
+FILES = {
+    "vocabulary": f"{TASK}/vocabulary/en.tsv",
+    "settings": f"{TASK}/models/small/settings.json",
+    "translations": f"{RUN}/test.beam5.jsonl",
+    "training": f"{RUN}/training.json",
+    "history": f"{RUN}/history.jsonl",
+    "store": f"{TASK}/dataset/train.arrow",
+    "description": f"{TASK}/dataset/train.json",
+}
+"""The samples of the others."""

@@ -18,22 +18,23 @@ from convs2s.files.checksums import note_checksums
 from convs2s.files.text import write_json, write_lines
 from convs2s.text.bpe import learn_codes
 from convs2s.training.trainer import Trainer
-from tests.faults.campaign.formats import MEMBER
 from tests.support import tiny
 from tests.support.archives import COMPRESS, make_archive
 from tests.support.golden import DATA
 
+MEMBER = "corpus/news.en"
 ROOT = Path(__file__).resolve().parents[3]
 LINES = [f"the man number {number} sees two red cars ." for number in range(12)]
 SEGMENTS = [f'<seg id="{number}">{line}</seg>' for number, line in enumerate(LINES)]
 TABLES = {
     "text": LINES,
-    "sgm": ['<doc docid="a">', *SEGMENTS, "</doc>"],
+    "segments": ['<doc docid="a">', *SEGMENTS, "</doc>"],
     "links": ["0-0 1-2 3-1"] * 12,
+    "alignment": ["0-0 1-2 3-1"] * 12,
     "dictionary": ["source\ttarget\tcount\tsource_count", "man\thomme\t3\t4"],
     "candidates": ["source\ttargets", "man\thomme gens", "car\tvoiture"],
     "truecaser": ["word\tcount", "Paris\t3", "paris\t1"],
-    "records": [json.dumps({"title": LINES[0], "body": LINES[:2]})] * 3,
+    "records.jsonl": [json.dumps({"title": LINES[0], "body": LINES[:2]})] * 3,
     "columns": ["title\tbody", 'a\t"b\tc"', "d\te"],
     "pairs.tsv": [f"{line}\tl' homme ." for line in LINES],
     "pairs.csv": ["en,fr", *(f'"{line}","l\'homme, ""oui"""' for line in LINES)],
@@ -47,7 +48,9 @@ TABLES = {
         '<ref lang="fr" translator="A"><seg id="0">l\'homme</seg></ref></doc>',
     ],
     "exceptions": ["mice\tmouse", "men\tman"],
-    "filter": ['{"read": 9, "kept": 7, "dropped": {"empty": 1}, "settings": "all"}'],
+    "report.json": [
+        '{"read": 9, "kept": 7, "dropped": {"empty": 1}, "settings": "all"}'
+    ],
     "unfinished.part.json": ['{"identity": {"model": "a"}, "lines": 1, "bytes": 4}'],
 }
 """The files of text, by name."""
@@ -57,14 +60,13 @@ TASK = "root/results/tiny"
 RUN = f"{TASK}/models/small/seed1"
 
 
-def prepare_by_hand(folder: Path) -> str:
-    """Write a configuration and a task's results, without the workflow; return their folder."""
+def prepare_by_hand(folder: Path) -> None:
+    """Write a configuration, and a task's results into results/tiny, without the workflow."""
     shutil.copytree(ROOT / "config", folder / "config")
     shutil.copy(ROOT / "config.yaml", folder)
     # Manifests hold paths as the workflow names them.
     with chdir(folder), mock.patch.object(Trainer, "drop_unneeded"):
         tiny.write_results()
-    return "results/tiny"
 
 
 def make_samples(folder: Path) -> None:
@@ -76,11 +78,11 @@ def make_samples(folder: Path) -> None:
     write_lines(folder / "codes", codes.splitlines())
     _archives(folder)
     ledger = (ROOT / "docs/results/multi30k.ledger.jsonl").read_text("utf-8")
-    write_lines(folder / "ledger", ledger.splitlines()[:2])
+    write_lines(folder / "ledger.jsonl", ledger.splitlines()[:2])
     model = folder / RUN / "model.safetensors"
     translator = LineTranslator([model], DecodingSettings(beam=2), "cpu")
     best_two = ChunkTranslator(translator, False, 2)
-    (folder / "list").write_text(best_two([(1, "w1 w2 w3"), (2, "w4 unheard")]))
+    (folder / "n-best").write_text(best_two([(1, "w1 w2 w3"), (2, "w4 unheard")]))
     sound = DATA / "fairseq_random/checkpoint_tiny_oldstyle.pt"
     content = torch.load(sound, weights_only=False)
     small = {"args": content["args"], "model": content["model"]}  # little is weights
