@@ -54,7 +54,7 @@ def test_who_names_no_command_is_shown_which_there_are(
         with pytest.raises(SystemExit) as ended:
             main(typed.split())
         said = capsys.readouterr()
-        says(said.out, *listed.split(" ... "))
+        says(said.out, listed)
         assert (ended.value.code, said.err) == (2, "")
     # An option alone is no command.
     with pytest.raises(SystemExit):

@@ -6,13 +6,8 @@ from pathlib import Path
 
 from snakemake.utils import format as formatted
 
-from convs2s.config.runs import alternatives, members
+from convs2s.config.runs import alternatives
 from convs2s.pipeline import process
-
-
-def test_an_ensemble_is_of_the_first_seeds() -> None:
-    assert members("seed3") == ["seed3"]
-    assert members("ensemble3") == ["seed1", "seed2", "seed3"]
 
 
 def test_alternatives_match_names_exactly() -> None:

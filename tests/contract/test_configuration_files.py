@@ -148,5 +148,4 @@ def test_effective_takes_the_headline_unless_told(settings: Settings) -> None:
     assert not {"scale", "overrides"} & set(usual["options"])
     other = settings.effective("demo_en_fr", "small", "greedy")
     assert (other["model"]["name"], other["decoding"]["beam"]) == ("small", 1)
-    says(refusal(settings.effective, "demo_en_fx"), "unknown task 'demo_en_fx'; ")
     says(refusal(settings.effective, "demo_en_fr", "smal"), "unknown model 'smal'; ")

@@ -145,7 +145,7 @@ def test_what_is_no_pair_of_texts_is_named_and_leaves_the_earlier() -> None:
         write(source.partition("#")[0], text)
         if target:
             write(target, other)
-        says(refusal(extract, (source, target or source)), *words.split(" ... "))
+        says(refusal(extract, (source, target or source)), words)
         assert [list(read_lines(side)) for side in SIDES] == [["a"], ["a"]]
         assert sorted(Path("raw").iterdir()) == sorted(SIDES)
 
