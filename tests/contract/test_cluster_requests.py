@@ -176,7 +176,7 @@ def test_what_is_not_known_is_said(here: Path) -> None:
 
 # What is typed, and how its dry run begins and ends.
 PLANNED = f"""
-python --config a=b preflight -s x:y=1 => python --config a=b -s x:y=1 => --cores {ALL_CORES} -- paper
+python --config a=b preflight -k => python --config a=b -k => --cores {ALL_CORES} -- paper
 python --cores 4 -- preflight tables => python --cores 4 --dry-run => -- paper tables
 """
 

@@ -17,7 +17,7 @@ from convs2s.cli.main import EXAMPLES, commands_below, examples_in, main, whole_
 from convs2s.cli.options import prepare_streams
 from convs2s.config.corpus import PREPARATIONS
 from convs2s.config.identity import training_settings
-from convs2s.files.text import read_lines, write_lines
+from convs2s.files.text import read_lines, write_json, write_lines
 from convs2s.model_file import load_model
 from tests.conftest import Terminal
 from tests.support import tiny
@@ -112,10 +112,10 @@ def test_score_takes_every_reference(run: Terminal, tmp_path: Path) -> None:
     """Each of the texts is half of either reference's words, and whole with both, without case."""
     both = b"A B c d e f\ng h i j k l\n"
     first, second, n_best = (tmp_path / name for name in ("first", "second", "list"))
-    first.write_text("a b c d e f\nx y\n")
-    second.write_text("u v w\ng h i j k l\n")
-    n_best.write_text(
-        "0 ||| a b c d e f ||| A= 1 ||| 0\n1 ||| g h i j k l ||| A= 1 ||| 0\n"
+    write_lines(first, ["a b c d e f", "x y"])
+    write_lines(second, ["u v w", "g h i j k l"])
+    write_lines(
+        n_best, ["0 ||| a b c d e f ||| A= 1 ||| 0", "1 ||| g h i j k l ||| A= 1 ||| 0"]
     )
     for options in (
         ("--reference", first, second),
@@ -186,7 +186,7 @@ def test_text_that_comes_tokenized_is_not_prepared(run: Terminal, model: Path) -
 
 def test_train_by_hand(run: Terminal, task: Path, tmp_path: Path) -> None:
     settings, output = tmp_path / "settings.json", tmp_path / "model.safetensors"
-    settings.write_text(json.dumps(training_settings(tiny.settings(maximum_epochs=1))))
+    write_json(settings, training_settings(tiny.settings(maximum_epochs=1)))
     options = ("--settings", settings, "--output", output, "--threads", 1, "--seed", 7)
     run("train", task, *options, "--quiet")
     assert run.capsys.readouterr().err == ""

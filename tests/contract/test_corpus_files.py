@@ -141,7 +141,14 @@ s.xml => <src lang="a"><seg>a</seg></src>\n<ref lang="b"><seg>b</seg></ref> => =
 def test_what_is_no_pair_of_texts_is_named_and_leaves_the_earlier() -> None:
     good = write("good", "a\n")
     extract((good, good))
-    for source, text, target, other, words in rows(REFUSED):
+    long = (
+        "s",
+        "a\n" + "x" * 2_000_000,
+        "",
+        "",
+        "s:2: a line of more than 1048576 bytes",
+    )
+    for source, text, target, other, words in (*rows(REFUSED), long):
         write(source.partition("#")[0], text)
         if target:
             write(target, other)

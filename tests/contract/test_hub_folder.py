@@ -1,4 +1,4 @@
-"""A model as a folder of the Hugging Face Hub: written, sent to a stand-in, brought back."""
+"""A model as a folder of the Hugging Face Hub: its files, its card and the program of that."""
 
 import json
 import re
@@ -31,10 +31,6 @@ def front_matter(folder: Path) -> dict[str, Any]:
     return next(yaml.safe_load_all(card))
 
 
-def contents(folder: Path) -> dict[str, bytes]:
-    return {path.name: path.read_bytes() for path in folder.iterdir()}
-
-
 def test_the_folder_has_what_the_model_file_says(model: Path, tmp_path: Path) -> None:
     network, description = load_model(model)
     codes = "#version: 0.2\nw 1</w>\n"
@@ -42,7 +38,7 @@ def test_the_folder_has_what_the_model_file_says(model: Path, tmp_path: Path) ->
     with_codes = description.model_copy(update={"bpe_codes": codes})
     save_model(coded, network.state_dict(), with_codes)
     export_hub(coded, folder, "mit")
-    written = contents(folder)
+    written = {path.name: path.read_bytes() for path in folder.iterdir()}
     assert written.keys() == set(HUB_FILES)
     assert written[MODEL_NAME] == coded.read_bytes()
     assert written["bpe_codes.txt"].decode() == codes
