@@ -80,6 +80,7 @@ def test_runs_that_differ_in_more_are_not_compared(
 def test_a_side_without_enough_runs_is_named(
     demo: Settings, base: Runs, other: Runs
 ) -> None:
+    """A trend needs three places on its axis."""
     result = finding(demo, CLAIM, base)
     assert (result.verdict, result.value) == ("not run", None)
     assert result.note == "table4 '-source position' BLEU: not run"
@@ -92,9 +93,6 @@ def test_a_side_without_enough_runs_is_named(
     ):
         result = finding(demo, CLAIM, base[:ours], other[:theirs])
         assert (result.verdict, result.p, result.note) == ("no verdict", None, note)
-
-
-def test_a_trend_needs_three_places_on_its_axis(demo: Settings) -> None:
     places = {"1": 1, "2": 2, "3": 2}
     claim = {"trends": [{"table": "table5", "x": places, "per": "layer"}]}
     found = [entries(demo, row, [20, 21, 22], table="table5") for row in places]

@@ -14,15 +14,13 @@ from convs2s.model_file import load_model, save_model
 from convs2s.publish.hub import HUB_FILES, MODEL_NAME, export_hub
 from tests.conftest import Terminal
 
-
-@pytest.fixture
-def model_file(results: Path) -> Path:
-    return results / "models/small/seed1/model.safetensors"
+RUN = "models/small/seed1"
 
 
 @pytest.fixture
-def folder(model_file: Path, tmp_path: Path, run: Terminal) -> Path:
-    run("export", "hub", model_file, tmp_path / "folder", "--license", "cc-by-4.0")
+def folder(results: Path, tmp_path: Path, run: Terminal) -> Path:
+    model = results / RUN / "model.safetensors"
+    run("export", "hub", model, tmp_path / "folder", "--license", "cc-by-4.0")
     return tmp_path / "folder"
 
 
@@ -61,11 +59,11 @@ metrics: [bleu, chrf]
 
 
 def test_the_card_states_each_score_with_its_test_set_and_signature(
-    model_file: Path, folder: Path
+    results: Path, folder: Path
 ) -> None:
     assert not (folder / "bpe_codes.txt").exists()  # of words
     stated = front_matter(folder)
-    scores = json.loads(model_file.with_name("test.beam5.bleu.json").read_bytes())
+    scores = json.loads((results / RUN / "test.beam5.bleu.json").read_bytes())
     tokenized = scores["bleu"]["tokenized"]
     expected = yaml.safe_load(CARD)
     assert {key: stated[key] for key in expected} == expected
