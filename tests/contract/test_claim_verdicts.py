@@ -8,6 +8,7 @@ from typing import Any
 
 import pandas as pd
 import pytest
+import yaml
 
 from convs2s.config.settings import Settings
 from convs2s.files.text import write_lines
@@ -101,6 +102,17 @@ def test_a_side_without_enough_runs_is_named(
     assert "scores at 3 different values of x are needed" in str(result.note)
 
 
+# A + B against C + D, where A is C and B is D.
+SUMS = yaml.safe_load("""
+comparisons:
+- better: [{table: table4, row: ConvS2S}, {table: table4, row: "-source position"}]
+  worse:
+  - {table: table4, row: "-target position"}
+  - {table: table4, row: "-source & target position"}
+  within: 0.5
+""")
+
+
 def test_the_same_runs_on_both_sides_are_no_two_systems(
     demo: Settings, base: Runs, other: Runs
 ) -> None:
@@ -111,14 +123,9 @@ def test_the_same_runs_on_both_sides_are_no_two_systems(
         return changed(runs, table_cells=shown.table_cells)
 
     same = in_row(NO_TARGET, base)
-    # A + B against C + D, where A is C and B is D.
-    compared: dict[str, object] = {"within": 0.5}
-    for side, names in (("better", [BASE, NO_SOURCE]), ("worse", [NO_TARGET, NONE])):
-        compared[side] = [{"table": "table4", "row": name} for name in names]
-    sums = {"comparisons": [compared]}
     for result in (
         finding(demo, better(BASE, NO_TARGET), base, same),
-        finding(demo, sums, base, same, other, in_row(NONE, other)),
+        finding(demo, SUMS, base, same, other, in_row(NONE, other)),
     ):
         assert (result.verdict, result.p) == ("no verdict", None)
         assert result.value == pytest.approx(0.0, abs=1e-9)

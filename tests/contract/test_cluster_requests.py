@@ -191,15 +191,18 @@ def test_targets_take_the_place_of_the_one_that_is_asked_for() -> None:
         assert planned.count("--cores") == 1
 
 
+# What a build of torch says of itself, and whether it is one for GPUs.
+BUILDS = r"""
+cuda: Optional[str] = '12.8'\nhip: Optional[str] = None\n => True
+cuda = None\nhip = '6.4'\n => True
+cuda = None\nhip = None\n => False
+"""
+
+
 def test_torch_for_gpus(here: Path) -> None:
-    version = here / "version.py"
-    for text, has_gpus in (
-        ("cuda: Optional[str] = '12.8'\nhip: Optional[str] = None\n", True),
-        ("cuda = None\nhip = '6.4'\n", True),
-        ("cuda = None\nhip = None\n", False),
-    ):
-        version.write_text(text)
-        assert torch_has_gpus() is has_gpus
+    for text, has_gpus in rows(BUILDS):
+        (here / "version.py").write_text(text)
+        assert str(torch_has_gpus()) == has_gpus
 
 
 WHO_RUNS_THE_JOBS = """

@@ -5,7 +5,6 @@ from pathlib import Path
 import pytest
 import yaml
 
-from convs2s.config.decoding import DecodingSettings
 from convs2s.config.load import load
 from convs2s.config.settings import Settings
 from convs2s.config.task import Headline
@@ -66,15 +65,12 @@ def test_options_are_in_two_files_or_are_given(
     assert list(option_files(copy)) == ["config/config.yaml"]
 
 
-def test_a_task_of_five_keys_gets_every_default(copy: Path) -> None:
+def test_a_task_of_five_keys_has_a_headline(copy: Path) -> None:
     (copy / "config/tasks/mine.yaml").write_text(TASK)
     (copy / "config/tasks/.#mine.yaml").symlink_to("a lock of Emacs")
     task = load(copy).tasks["mine"]
     headline = Headline(model="small", seeds=(1,), tests=("mine",), decoding="beam5")
     assert task.headline == headline
-    assert task.vocabulary.merges == 8000
-    default = DecodingSettings()
-    assert (default.beam, default.length_penalty) == (5, 1.0)
 
 
 def test_models_extend_others_in_files_of_ones_own(

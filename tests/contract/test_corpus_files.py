@@ -130,6 +130,7 @@ s.jsonl#a => {"a": 1} => => => :1: 'a' is neither a text nor a
 s.jsonl#a => {"a": ""}\n{ => => => :2: not JSON:
 s.jsonl#a => [] => => => :1: expected a JSON object in
 s.jsonl#a => {"a": ["\\ud83d\\ude00", "\\ud83d b"]} => => => #a:1: 'a' holds \\ud83d alone
+a.zip#b.jsonl.gz => {} => => => a.zip#b.jsonl.gz: JSON lines in an archive
 s.tmx => <?xml?>\n<tmx>\n<tu> => t => a\nb\nc\n => s.tmx: holds markup ... new-task
 s => <tu>\n<tu>\n<tu>\n => t => a\n => s: holds markup
 s => \n\n<?xml?>\n<tmx>\n => => => s: holds markup
@@ -160,9 +161,6 @@ def test_what_is_no_pair_of_texts_is_named_and_leaves_the_earlier() -> None:
 def test_an_archives_member_is_named() -> None:
     make_archive(local_path(URL, Path()), {"c.en": b"a\n\xff\n"})
     says(refusal(extract, (f"{URL}#c.en",) * 2), "a.tgz#c.en:2: not UTF")
-    make_archive(Path("below/a.zip"), {"b.jsonl.gz": b"{}"})
-    message = refusal(extract, ("below/a.zip#b.jsonl.gz",) * 2)
-    says(message, "a.zip#b.jsonl.gz: JSON lines in an archive")
 
 
 def test_segments_without_ids_are_beside_any() -> None:

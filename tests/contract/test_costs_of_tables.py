@@ -13,7 +13,7 @@ from convs2s.costs.page import write_costs
 from convs2s.files.text import write_lines
 from convs2s.paper.cells import Cell, cells
 from convs2s.paper.trained import Hours
-from tests.support.refusals import says
+from tests.support.refusals import rows, says
 
 pytestmark = pytest.mark.usefixtures("in_folder")
 
@@ -83,17 +83,19 @@ def test_decoding_scoring_and_tuning_are_the_tables_and_the_rest_is_shared(
     cell, tuned = of_search["beam5"], of_search["beam5_en_de"]
     run = f"{cell.task}/{cell.model}/{cell.runs[0]}"
     tuning = f"{tuned.task}/{tuned.model}/{tuned.runs[0]}/valid.beam5_en_de"
-    for path, cpu_seconds in (
-        (f"{run}/{cell.testset}.beam5.decode", "3600.00"),
-        (f"{run}/{cell.testset}.beam5.bleu", "NA"),  # too short: its time counts
-        (f"{tuning}.nbest", "3600.00"),
-        (f"{tuning}.length_penalty", "1800.00"),
-        (f"{run}/{cell.testset}.beam5.cpu.speed", "7200.00"),
-        (f"{cell.task}/align_words", "1440.00"),
-        (f"{cell.task}/extract_corpus/train", "360.00"),
-        (f"{run}/train", "9000.00"),  # its history tells
-        ("demo_en_fr/align_words", "3600.00"),  # no table has this task
-    ):
+    # Of a job that was too short, its time counts; what a training took, its history tells; and no
+    # table has the last task.
+    for path, cpu_seconds in rows(f"""
+        {run}/{cell.testset}.beam5.decode => 3600.00
+        {run}/{cell.testset}.beam5.bleu => NA
+        {tuning}.nbest => 3600.00
+        {tuning}.length_penalty => 1800.00
+        {run}/{cell.testset}.beam5.cpu.speed => 7200.00
+        {cell.task}/align_words => 1440.00
+        {cell.task}/extract_corpus/train => 360.00
+        {run}/train => 9000.00
+        demo_en_fr/align_words => 3600.00
+    """):
         benchmark(f"{path}.tsv", cpu_seconds)
     table = found(multi30k, "table1")
     assert table.exhibits["table1"].jobs == pytest.approx(1.01 + 1.5)

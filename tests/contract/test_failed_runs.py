@@ -9,7 +9,7 @@ from convs2s.config.settings import Settings
 from convs2s.files.text import write_lines
 from convs2s.layout import Layout
 from convs2s.paper.cells import Cell, cells
-from convs2s.paper.failures import STOPPED, failures_of, reason_in
+from convs2s.paper.failures import failures_of, reason_in
 from tests.support.refusals import rows
 
 LAYOUT = Layout("results", "downloads")
@@ -29,6 +29,8 @@ epoch 1\nconvs2s: error: a fault\n => failed: a fault
 error: test.fr:3: no line\n => failed: test.fr:3: no line
 Traceback (most recent call last):\n  File\nOSError: 4 GiB\nCompile it.\n => failed: OSError: 4 GiB
 Traceback (most recent call last):\n  File\nKeyError: 1\n10:00:00, process 7 on a: 1 worker\n =>
+convs2s: SIGTERM was received: run it again\n\n => stopped, rerun to resume
+error: interrupted: the same command makes it again\n => stopped, rerun to resume
 convs2s: error: an earlier try\nepoch  2  perplexity 5\n =>
  =>
 """
@@ -38,8 +40,6 @@ def test_the_fault_that_a_log_ends_with() -> None:
     file = Path("train.log")
     for log, reason in (
         *rows(LOGS),
-        ("convs2s: SIGTERM was received: run it again\n\n", STOPPED),
-        ("error: interrupted: the same command makes it again\n", STOPPED),
         (f"error: {'x' * 500}\n", "failed: " + "x" * 157 + "..."),
         (f"{'x' * 9000}\nerror: a fault\n", "failed: a fault"),
     ):
