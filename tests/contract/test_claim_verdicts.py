@@ -85,8 +85,10 @@ def test_a_side_without_enough_runs_is_named(
     result = finding(demo, CLAIM, base)
     assert (result.verdict, result.value) == ("not run", None)
     assert result.note == "table4 '-source position' BLEU: not run"
-    absent = {"table": "figure2", "group": "encoder", "row": "2"}
-    result = finding(demo, {"comparisons": [{"better": [absent], "worse": [absent]}]})
+    absent = yaml.safe_load("""
+        comparisons: [{better: [&one {table: figure2, group: encoder, row: "2"}], worse: [*one]}]
+    """)
+    result = finding(demo, absent)
     assert "figure2 encoder '2' BLEU: left out at this scale" in str(result.note)
     for ours, theirs, note in (
         (1, 1, "one run each: no verdict"),
@@ -94,10 +96,11 @@ def test_a_side_without_enough_runs_is_named(
     ):
         result = finding(demo, CLAIM, base[:ours], other[:theirs])
         assert (result.verdict, result.p, result.note) == ("no verdict", None, note)
-    places = {"1": 1, "2": 2, "3": 2}
-    claim = {"trends": [{"table": "table5", "x": places, "per": "layer"}]}
-    found = [entries(demo, row, [20, 21, 22], table="table5") for row in places]
-    result = finding(demo, claim, *found)
+    trend = yaml.safe_load("""
+        trends: [{table: table5, x: {"1": 1, "2": 2, "3": 2}, per: layer}]
+    """)
+    found = [entries(demo, row, [20, 21, 22], table="table5") for row in "123"]
+    result = finding(demo, trend, *found)
     assert result.verdict == "not run"
     assert "scores at 3 different values of x are needed" in str(result.note)
 

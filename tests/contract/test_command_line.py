@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import yaml
 
 from convs2s.cli.main import EXAMPLES, commands_below, examples_in, main, whole_parser
 from convs2s.cli.options import prepare_streams
@@ -83,16 +84,16 @@ printf '%s\\n' "${{COMPREPLY[@]}}"
     assert "cuda" in subprocess.check_output(["bash", "-c", typed], text=True)
 
 
-RECIPES = {
-    "moses_train": "&quot; It &apos;s low @-@ cost &quot; &#124; &lt; unk &gt; # # .",
-    "moses_test": "“ It &apos;s low @-@ cost ” &#124; &lt; unk &gt; # # .",
-    "stanford": "“It’s low-cost” <unk> ##.",
-    "wmt16": "&quot; It &apos;s low @-@ cost &quot; &#124; &lt; unk &gt; # # .",
-    "wmt16_plain": "&quot; It &apos;s low @-@ cost &quot; &#124; &lt; unk &gt; # # .",
-    "lowercase": "“ it ’ s low-cost ” &#124; &lt; unk &gt; # # .",
-    "lowercase_test": "“ it &apos;s low-cost ” &#124; &lt; unk &gt; # # .",
-    "none": "“It’s low-cost” | <unk> ##.",
-}
+RECIPES = yaml.safe_load("""
+moses_train: "&quot; It &apos;s low @-@ cost &quot; &#124; &lt; unk &gt; # # ."
+moses_test: "“ It &apos;s low @-@ cost ” &#124; &lt; unk &gt; # # ."
+stanford: "“It’s low-cost” <unk> ##."
+wmt16: "&quot; It &apos;s low @-@ cost &quot; &#124; &lt; unk &gt; # # ."
+wmt16_plain: "&quot; It &apos;s low @-@ cost &quot; &#124; &lt; unk &gt; # # ."
+lowercase: "“ it ’ s low-cost ” &#124; &lt; unk &gt; # # ."
+lowercase_test: "“ it &apos;s low-cost ” &#124; &lt; unk &gt; # # ."
+none: "“It’s low-cost” | <unk> ##."
+""")
 
 
 def test_tokenize_by_every_preparation(run: Terminal) -> None:

@@ -140,13 +140,13 @@ def test_the_page_has_what_is_measured_and_what_is_stated(multi30k: Settings) ->
     frame = pd.read_csv(table, dtype=str, keep_default_na=False, index_col=0)
     assert list(frame.index[-2:]) == ["shared by several", "all, each run once"]
     columns = ["Core-hours", "The papers' GPU-hours", "Other jobs, core-hours"]
-    assert frame[columns].to_numpy().tolist() == [
-        ["2.00", "10416.00", "0.00"],
-        ["", "3840.00", "0.00"],
-        ["", "not stated", "0.00"],
-        ["", "", "0.5000"],
-        ["2.00", "14256.00", "0.5000"],
-    ]
+    assert frame[columns].to_numpy().tolist() == rows("""
+        2.00 => 10416.00 => 0.00
+        => 3840.00 => 0.00
+        => not stated => 0.00
+        => => 0.5000
+        2.00 => 14256.00 => 0.5000
+    """)
     assert set(frame["Scale"]) == {"multi30k (STAND-IN DATA)"}
     stated = "| wmt14_en_fr | wmt14_en_fr | 7104.00 | the paper: 37 days"
     says(page.read_text("utf-8"), "**STAND-IN DATA: ", stated)
