@@ -1,23 +1,15 @@
 """A results folder as a run of the paper leaves it, small and made up."""
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-import numpy as np
-
 from convs2s.config.load import load
-from convs2s.config.paper import Column, Table
+from convs2s.config.paper import Table
 from convs2s.config.settings import Settings
+from convs2s.files.text import write_lines
 from convs2s.paper.cells import Cell, CellAddress
-from convs2s.paper.ledger import (
-    LedgerEntry,
-    RunNames,
-    RunScore,
-    fingerprint_of,
-    planned_entry,
-)
+from convs2s.paper.ledger import LedgerEntry, RunNames, RunScore, fingerprint_of
 from convs2s.paper.report.write import write_report
 
 HOSTILE = "<script>alert('text')</script><img src=https://example.org/x onerror=alert(1)> & </td>"
@@ -65,7 +57,8 @@ EXAMPLE = """{"task": "task", "model": "model1", "run": "seed1", "scale": "tiny"
   "stand_in": "made up & <b>small</b>", "layers": {"score": 8, "signature": "a sentence"},
   "source": "We built this festival <b>", "translation": "Wir haben dieses Festival",
   "source_tokens": ["We", "built", "this", "festival", "<b>", "</s>"],
-  "target_tokens": ["Wir", "haben", "dieses", "Festival", "</s>"]}"""
+  "target_tokens": ["Wir", "haben", "dieses", "Festival", "</s>"],
+  "weights": %s}"""
 
 PICTURE = '<svg xmlns="http://www.w3.org/2000/svg" width="90"><circle r="80"/></svg>'
 
@@ -113,8 +106,7 @@ class PaperResults:
     def write(self, path: str, text: str) -> None:
         """Write a file that the rule hands to the report."""
         file = self.folder / path
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(text.replace("HOSTILE", HOSTILE), encoding="utf-8")
+        write_lines(file, text.replace("HOSTILE", HOSTILE).splitlines())
         self.inputs.append(str(file))
 
 
@@ -136,10 +128,11 @@ def write_paper_results(folder: Path, root: Path) -> PaperResults:
     for name, table in tables.items():
         for row in settings.scale.shown_rows(table):
             if table.rows[row].kind == "ours":
-                cells = _cells(folder, name, row, table.columns)
-                results.cells[name] += cells
+                columns = [CellAddress(name, row, one.key) for one in table.columns]
+                entries = _entries(folder, columns)
+                results.cells[name] += [_cell(address, entries) for address in columns]
                 if (row + 1) % 3:
-                    ledger += _entries(cells, folder)
+                    ledger += entries
     # The speed of a run is of no test set, and rests on its history.
     run = folder / "task/models/model1/seed1"
     speed = replace(
@@ -156,55 +149,48 @@ def write_paper_results(folder: Path, root: Path) -> PaperResults:
     results.write("paper/ledger.jsonl", "".join(lines))
     results.write("paper/claims.json", CLAIMS)
     _write_trainings(results)
-    _write_translations(results)
-    _write_figures(results)
+    _write_texts(results)
     return results
 
 
-def _cells(folder: Path, table: str, row: int, columns: Sequence[Column]) -> list[Cell]:
-    """Return the cells of a row, of two seeds."""
+def _entries(folder: Path, columns: Sequence[CellAddress]) -> list[LedgerEntry]:
+    """Return the BLEU of two seeds, which all columns of a row show."""
+    table, row = columns[0].table, columns[0].row
     model = f"model{(row + 1) % 3}"
-    records = []
-    for seed in ("seed1", "seed2"):
-        inputs = {"row": f"{table} {row}", "seed": seed}
-        file = f"{folder}/task/models/{model}/{seed}/test.beam5.bleu.json"
-        run = RunNames("task", model, seed, "test", "beam5")
-        records.append(planned_entry(inputs, file, run, "tiny"))
-    return [
-        Cell(
-            CellAddress(table, row, column.key),
-            measure="bleu_tokenized",
-            task="task",
-            model=model,
-            testset="test",
-            decoding="beam5",
-            phrases=None,
-            records=tuple(records),
-        )
-        for column in columns
-    ]
-
-
-def _entries(cells: list[Cell], folder: Path) -> list[LedgerEntry]:
-    """Return the BLEU of each seed, which all columns of a row show."""
     entries = []
-    for seed, record in enumerate(cells[0].records, start=1):
-        score = RunScore(20 + cells[0].address.row % 7 + 0.2 * seed, "nrefs:1")
-        translations = record.file.replace("bleu.json", "jsonl")
+    for seed in (1, 2):
+        inputs = {"row": f"{table} {row}", "seed": seed}
+        translations = f"{folder}/task/models/{model}/seed{seed}/test.beam5.jsonl"
         reference = f"{folder}/task/corpus/raw/test.de"
-        entries.append(
-            replace(
-                record,
-                table_cells=tuple(str(cell.address) for cell in cells),
-                scores={"bleu_tokenized": score},
-                lines=500,
-                sha256={translations: "0a" * 32, reference: "0b" * 32},
-                processor="a processor",
-                revision="0123456789abcdef+",
-                date=f"2026-01-0{seed}",
-            )
+        entry = LedgerEntry(
+            fingerprint=fingerprint_of(inputs),
+            file=translations.replace("jsonl", "bleu.json"),
+            table_cells=tuple(map(str, columns)),
+            run=RunNames("task", model, f"seed{seed}", "test", "beam5"),
+            scale="tiny",
+            scores={"bleu_tokenized": RunScore(20 + row % 7 + 0.2 * seed, "nrefs:1")},
+            lines=500,
+            sha256={translations: "0a" * 32, reference: "0b" * 32},
+            processor="a processor",
+            revision="0123456789abcdef+",
+            date=f"2026-01-0{seed}",
+            inputs=inputs,
         )
+        entries.append(entry)
     return entries
+
+
+def _cell(address: CellAddress, entries: Sequence[LedgerEntry]) -> Cell:
+    return Cell(
+        address,
+        measure="bleu_tokenized",
+        task="task",
+        model=entries[0].run.model,
+        testset="test",
+        decoding="beam5",
+        phrases=None,
+        records=entries,
+    )
 
 
 def _write_trainings(results: PaperResults) -> None:
@@ -220,27 +206,22 @@ def _write_trainings(results: PaperResults) -> None:
             gpu = '"gpu": "A GPU",' if seed == 2 else ""
             results.write(f"{run}/training.json", RECORD % gpu)
             log = results.folder / f"logs/task/{model}/seed{seed}/train.log"
-            log.parent.mkdir(parents=True)
-            log.write_text("trained\n")
+            write_lines(log, ["trained"])
 
 
-def _write_translations(results: PaperResults) -> None:
-    """Write twelve translations, of which every fifth had unknown words, and their references."""
+def _write_texts(results: PaperResults) -> None:
+    """Write twelve translations, of which every fifth had unknown words, and their references.
+
+    Beside them are the attention of an example and a picture of phrases.
+    """
     lines = references = ""
     for number in range(1, 13):
         words = WORDS if number % 5 else UNKNOWN_WORDS
         lines += LINE % (number, number, number, words)
         references += f"Bezug {number}\n"
-    results.write("task/models/model1/seed1/test.beam5.jsonl", lines)
+    translations = "task/models/model1/seed1/test.beam5"
+    results.write(f"{translations}.jsonl", lines)
     results.write("task/corpus/raw/test.de", references)
-
-
-def _write_figures(results: PaperResults) -> None:
-    """Write the attention of an example and a picture of phrases."""
-    example = json.loads(EXAMPLE)
-    source, target = (example[f"{side}_tokens"] for side in ("source", "target"))
-    weights = np.random.default_rng(1).dirichlet([0.3] * len(source), (8, len(target)))
-    example["weights"] = weights.tolist()
-    path = "task/models/model1/seed1/test.beam5.example.json"
-    results.write(path, json.dumps(example))
+    layer = [[0.5, 0.1, 0.1, 0.1, 0.1, 0.1]] * 5
+    results.write(f"{translations}.example.json", EXAMPLE % ([layer] * 8))
     results.write("paper/lstm_figure2.svg", PICTURE)

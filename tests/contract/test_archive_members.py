@@ -21,9 +21,7 @@ def test_compressed_files_and_members(tmp_path: Path) -> None:
         for archive in ("a.tar", "a.zip"):
             path = make_archive(tmp_path / archive, {file.name: packed})
             assert read(path, file.name) == TEXT
-
-
-def test_zeros_after_the_end_of_gzip_are_no_garbage(tmp_path: Path) -> None:
+    # Zeros after the end of gzip are no garbage.
     file = tmp_path / "ONE.EN.GZ"
     file.write_bytes(gzip.compress(TEXT) + bytes(2048))
     assert read(file) == TEXT

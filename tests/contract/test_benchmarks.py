@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
+import yaml
 
 import compare
 from compare import Row, System
@@ -38,12 +39,12 @@ def test_a_benchmark_runs_in_the_small(root: Path, command: str, part: str) -> N
 
 
 def test_a_gpu_that_misses_a_budget_is_named() -> None:
-    measured = {
-        "golden": {"holds": False, "peak_gigabytes": 0.1},
-        "training": {"peak_gigabytes": 20.0},
-        "compiled": "failed",
-        "late": "not run: no time left",
-    }
+    measured = yaml.safe_load("""
+        golden: {holds: false, peak_gigabytes: 0.1}
+        training: {peak_gigabytes: 20.0}
+        compiled: failed
+        late: "not run: no time left"
+    """)
     misses = missed({"device": "H100", "measurements": measured})
     named = [each.partition(" ")[0] for each in misses]
     assert named == ["golden", "training:", "compiled"]

@@ -50,9 +50,9 @@ def test_the_figure_has_both_curves_and_the_table_its_points(tmp_path: Path) -> 
     system = [json.dumps(decoded(line, half)) for line, half in enumerate(HALF, 1)]
     listed = []
     for number, line in enumerate(REFERENCES):
+        right = f"{number} ||| {line} ||| F= 0 ||| "
         # What the list prefers is wrong.
-        for text, score in ((line, -2), ("z", -1), (line, -3)):
-            listed.append(f"{number} ||| {text} ||| F= 0 ||| {score}")
+        listed += [f"{right}-2", f"{number} ||| z ||| F= 0 ||| -1", f"{right}-3"]
     contents = {
         "source": SOURCES,
         "reference": REFERENCES,

@@ -8,6 +8,7 @@ from typing import Any
 
 import pandas as pd
 import pytest
+import yaml
 
 from convs2s.config.settings import Settings
 from convs2s.files.text import write_lines
@@ -80,11 +81,14 @@ def test_runs_that_differ_in_more_are_not_compared(
 def test_a_side_without_enough_runs_is_named(
     demo: Settings, base: Runs, other: Runs
 ) -> None:
+    """A trend needs three places on its axis."""
     result = finding(demo, CLAIM, base)
     assert (result.verdict, result.value) == ("not run", None)
     assert result.note == "table4 '-source position' BLEU: not run"
-    absent = {"table": "figure2", "group": "encoder", "row": "2"}
-    result = finding(demo, {"comparisons": [{"better": [absent], "worse": [absent]}]})
+    absent = yaml.safe_load("""
+        comparisons: [{better: [&one {table: figure2, group: encoder, row: "2"}], worse: [*one]}]
+    """)
+    result = finding(demo, absent)
     assert "figure2 encoder '2' BLEU: left out at this scale" in str(result.note)
     for ours, theirs, note in (
         (1, 1, "one run each: no verdict"),
@@ -92,15 +96,24 @@ def test_a_side_without_enough_runs_is_named(
     ):
         result = finding(demo, CLAIM, base[:ours], other[:theirs])
         assert (result.verdict, result.p, result.note) == ("no verdict", None, note)
-
-
-def test_a_trend_needs_three_places_on_its_axis(demo: Settings) -> None:
-    places = {"1": 1, "2": 2, "3": 2}
-    claim = {"trends": [{"table": "table5", "x": places, "per": "layer"}]}
-    found = [entries(demo, row, [20, 21, 22], table="table5") for row in places]
-    result = finding(demo, claim, *found)
+    trend = yaml.safe_load("""
+        trends: [{table: table5, x: {"1": 1, "2": 2, "3": 2}, per: layer}]
+    """)
+    found = [entries(demo, row, [20, 21, 22], table="table5") for row in "123"]
+    result = finding(demo, trend, *found)
     assert result.verdict == "not run"
     assert "scores at 3 different values of x are needed" in str(result.note)
+
+
+# A + B against C + D, where A is C and B is D.
+SUMS = yaml.safe_load("""
+comparisons:
+- better: [{table: table4, row: ConvS2S}, {table: table4, row: "-source position"}]
+  worse:
+  - {table: table4, row: "-target position"}
+  - {table: table4, row: "-source & target position"}
+  within: 0.5
+""")
 
 
 def test_the_same_runs_on_both_sides_are_no_two_systems(
@@ -113,14 +126,9 @@ def test_the_same_runs_on_both_sides_are_no_two_systems(
         return changed(runs, table_cells=shown.table_cells)
 
     same = in_row(NO_TARGET, base)
-    # A + B against C + D, where A is C and B is D.
-    compared: dict[str, object] = {"within": 0.5}
-    for side, names in (("better", [BASE, NO_SOURCE]), ("worse", [NO_TARGET, NONE])):
-        compared[side] = [{"table": "table4", "row": name} for name in names]
-    sums = {"comparisons": [compared]}
     for result in (
         finding(demo, better(BASE, NO_TARGET), base, same),
-        finding(demo, sums, base, same, other, in_row(NONE, other)),
+        finding(demo, SUMS, base, same, other, in_row(NONE, other)),
     ):
         assert (result.verdict, result.p) == ("no verdict", None)
         assert result.value == pytest.approx(0.0, abs=1e-9)

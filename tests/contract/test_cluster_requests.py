@@ -174,32 +174,35 @@ def test_what_is_not_known_is_said(here: Path) -> None:
     assert unchecked not in report(here, PLAN, "preflight -e lsf")
 
 
+# What is typed, and how its dry run begins and ends.
+PLANNED = f"""
+python --config a=b preflight -k => python --config a=b -k => --cores {ALL_CORES} -- paper
+python --cores 4 -- preflight tables => python --cores 4 --dry-run => -- paper tables
+"""
+
+
 def test_targets_take_the_place_of_the_one_that_is_asked_for() -> None:
-    planned = []
-    for typed, limits_cores in (
-        ("python --config a=b preflight --set-resources x:y=1", False),
-        ("python --cores 4 -- preflight tables", True),
-    ):
-        words = dry_run(
-            typed.split(), "preflight", ["paper"], limits_cores=limits_cores
-        )
-        planned.append(" ".join(words))
-    assert planned[0].startswith("python --config a=b --set-resources x:y=1 ")
-    assert planned[0].endswith(f" --cores {ALL_CORES} -- paper")
-    assert planned[1].startswith("python --cores 4 --dry-run ")
-    assert planned[1].endswith(" -- paper tables")
-    assert planned[1].count("--cores") == 1
+    for typed, start, end in rows(PLANNED):
+        has_cores = "--cores" in typed
+        words = dry_run(typed.split(), "preflight", ["paper"], limits_cores=has_cores)
+        planned = " ".join(words)
+        assert planned.startswith(f"{start} ")
+        assert planned.endswith(f" {end}")
+        assert planned.count("--cores") == 1
+
+
+# What a build of torch says of itself, and whether it is one for GPUs.
+BUILDS = r"""
+cuda: Optional[str] = '12.8'\nhip: Optional[str] = None\n => True
+cuda = None\nhip = '6.4'\n => True
+cuda = None\nhip = None\n => False
+"""
 
 
 def test_torch_for_gpus(here: Path) -> None:
-    version = here / "version.py"
-    for text, has_gpus in (
-        ("cuda: Optional[str] = '12.8'\nhip: Optional[str] = None\n", True),
-        ("cuda = None\nhip = '6.4'\n", True),
-        ("cuda = None\nhip = None\n", False),
-    ):
-        version.write_text(text)
-        assert torch_has_gpus() is has_gpus
+    for text, has_gpus in rows(BUILDS):
+        (here / "version.py").write_text(text)
+        assert str(torch_has_gpus()) == has_gpus
 
 
 WHO_RUNS_THE_JOBS = """
@@ -273,7 +276,7 @@ def test_requests_that_can_never_run() -> None:
         resources = dict(one.split("=", 1) for one in asked.split())
         found = refusals(Request("job", "job", resources), parse_sinfo(SINFO))
         assert bool(found) == bool(words), asked
-        says("; ".join(found), *words.split(" ... "))
+        says("; ".join(found), words)
 
 
 def test_a_partition_may_be_chosen_and_without_a_default_has_to_be_named() -> None:

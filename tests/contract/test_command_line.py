@@ -12,17 +12,20 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import yaml
 
 from convs2s.cli.main import EXAMPLES, commands_below, examples_in, main, whole_parser
 from convs2s.cli.options import prepare_streams
 from convs2s.config.corpus import PREPARATIONS
 from convs2s.config.identity import training_settings
-from convs2s.files.text import read_lines, write_lines
+from convs2s.files.text import read_lines, write_json, write_lines
 from convs2s.model_file import load_model
 from tests.conftest import Terminal
 from tests.support import tiny
 from tests.support.golden import DATA
 from tests.support.refusals import rows, says
+
+pytestmark = pytest.mark.usefixtures("in_folder")
 
 
 def leaves(parser: argparse.ArgumentParser, name: str) -> Iterator[tuple[str, str]]:
@@ -54,7 +57,7 @@ def test_who_names_no_command_is_shown_which_there_are(
         with pytest.raises(SystemExit) as ended:
             main(typed.split())
         said = capsys.readouterr()
-        says(said.out, *listed.split(" ... "))
+        says(said.out, listed)
         assert (ended.value.code, said.err) == (2, "")
     # An option alone is no command.
     with pytest.raises(SystemExit):
@@ -83,16 +86,16 @@ printf '%s\\n' "${{COMPREPLY[@]}}"
     assert "cuda" in subprocess.check_output(["bash", "-c", typed], text=True)
 
 
-RECIPES = {
-    "moses_train": "&quot; It &apos;s low @-@ cost &quot; &#124; &lt; unk &gt; # # .",
-    "moses_test": "“ It &apos;s low @-@ cost ” &#124; &lt; unk &gt; # # .",
-    "stanford": "“It’s low-cost” <unk> ##.",
-    "wmt16": "&quot; It &apos;s low @-@ cost &quot; &#124; &lt; unk &gt; # # .",
-    "wmt16_plain": "&quot; It &apos;s low @-@ cost &quot; &#124; &lt; unk &gt; # # .",
-    "lowercase": "“ it ’ s low-cost ” &#124; &lt; unk &gt; # # .",
-    "lowercase_test": "“ it &apos;s low-cost ” &#124; &lt; unk &gt; # # .",
-    "none": "“It’s low-cost” | <unk> ##.",
-}
+RECIPES = yaml.safe_load("""
+moses_train: "&quot; It &apos;s low @-@ cost &quot; &#124; &lt; unk &gt; # # ."
+moses_test: "“ It &apos;s low @-@ cost ” &#124; &lt; unk &gt; # # ."
+stanford: "“It’s low-cost” <unk> ##."
+wmt16: "&quot; It &apos;s low @-@ cost &quot; &#124; &lt; unk &gt; # # ."
+wmt16_plain: "&quot; It &apos;s low @-@ cost &quot; &#124; &lt; unk &gt; # # ."
+lowercase: "“ it ’ s low-cost ” &#124; &lt; unk &gt; # # ."
+lowercase_test: "“ it &apos;s low-cost ” &#124; &lt; unk &gt; # # ."
+none: "“It’s low-cost” | <unk> ##."
+""")
 
 
 def test_tokenize_by_every_preparation(run: Terminal) -> None:
@@ -108,51 +111,43 @@ def test_tokenize_by_every_preparation(run: Terminal) -> None:
     assert text == "L'homme voit 2 voitures.\n"
 
 
-def test_score_takes_every_reference(run: Terminal, tmp_path: Path) -> None:
+def test_score_takes_every_reference(run: Terminal) -> None:
     """Each of the texts is half of either reference's words, and whole with both, without case."""
     both = b"A B c d e f\ng h i j k l\n"
-    first, second, n_best = (tmp_path / name for name in ("first", "second", "list"))
-    first.write_text("a b c d e f\nx y\n")
-    second.write_text("u v w\ng h i j k l\n")
-    n_best.write_text(
-        "0 ||| a b c d e f ||| A= 1 ||| 0\n1 ||| g h i j k l ||| A= 1 ||| 0\n"
-    )
-    for options in (
-        ("--reference", first, second),
-        ("--tokenized", "--reference", first, "--reference", second),
-    ):
-        for kind in (("bleu", "--lowercase"), ("oracle", n_best)):
-            scored = run("score", *kind, *options, text=both)
-            says(scored, "BLEU = 100.00  ", "  nrefs:2|", f"first {second}, 2 lines)\n")
+    write_lines("first", ["a b c d e f", "x y"])
+    write_lines("second", ["u v w", "g h i j k l"])
+    listed = ("0 ||| a b c d e f ||| A= 1 ||| 0", "1 ||| g h i j k l ||| A= 1 ||| 0")
+    write_lines("list", listed)
+    for kind in ("bleu --lowercase", "oracle list"):
+        for references in ("first second", "first --tokenized --reference second"):
+            typed = f"score {kind} --reference {references}"
+            scored = run(*typed.split(), text=both)
+            says(scored, "BLEU = 100.00  ", "  nrefs:2|", "first second, 2 lines)\n")
 
 
-def test_outputs_are_compared_in_scores_in_text_and_as_a_page(
-    run: Terminal, tmp_path: Path
-) -> None:
-    bad, good = tmp_path / "bad", tmp_path / "good"
-    write_lines(bad, ["x y z v"] * 30)
-    write_lines(good, ["x y u v"] * 30)
-    files = bad, good, "--tokenized", "--reference", good
+def test_outputs_are_compared_in_scores_in_text_and_as_a_page(run: Terminal) -> None:
+    write_lines("bad", ["x y z v"] * 30)
+    write_lines("good", ["x y u v"] * 30)
+    files = "bad", "good", "--tokenized", "--reference", "good"
     said = run("score", "compare", *files)
-    system = f"BLEU = 100.00 ± 0.00  {good}\n"
+    system = "BLEU = 100.00 ± 0.00  good\n"
     says(said, system, ", p = 0.0010, 1000 resamples", "good, 30 lines)")
     says(said, "nrefs:1|bs:1000|seed:12345|case:mixed|eff:no|tok:none-ascii|")
     assert re.search(r"^difference = \+\d+\.\d\d, ", said, re.MULTILINE)
     says(run("compare-outputs", *files), system, "baseline   x y [-z-] v")
-    page = run("compare-outputs", *files, "--html", "--source", bad)
+    page = run("compare-outputs", *files, "--html", "--source", "bad")
     says(page, "<del>z</del>", "<ins>u</ins>")
 
 
-def test_rouge_of_four_references_item_by_item(run: Terminal, tmp_path: Path) -> None:
+def test_rouge_of_four_references_item_by_item(run: Terminal) -> None:
     golden = DATA / "rouge"
     references = [f"--reference={golden}/duc.ref{n}.txt.gz" for n in range(1, 5)]
-    items = tmp_path / "items.tsv"
-    options = ("--bytes", 75, "--items", items, "--samples", 100)
+    options = ("--bytes", 75, "--items", "items.tsv", "--samples", 100)
     output = run("score", "rouge", *references, *options, golden / "duc.hypA.txt.gz")
     assert re.match(r"ROUGE-1  recall = \S+ \(\S+ to \S+\)  precision = ", output)
     says(output, "refs:4|multi:sum|bytes:75|stem:no|exceptions:no|", ", 230 lines)")
     printed = read_lines(golden / "ducA.ref4.b75.nostem.tsv.gz")
-    assert list(read_lines(items)) == list(printed)
+    assert list(read_lines("items.tsv")) == list(printed)
 
 
 ROUGE = """
@@ -164,7 +159,6 @@ a mouse => --stem --exceptions exceptions.tsv => 66.67
 """
 
 
-@pytest.mark.usefixtures("in_folder")
 def test_rouge_by_its_options(run: Terminal) -> None:
     Path("out").write_text("mice and cats\n")
     Path("a").write_text("cat\n")
@@ -184,15 +178,14 @@ def test_text_that_comes_tokenized_is_not_prepared(run: Terminal, model: Path) -
     assert "<unk>" not in translation["text"].split()
 
 
-def test_train_by_hand(run: Terminal, task: Path, tmp_path: Path) -> None:
-    settings, output = tmp_path / "settings.json", tmp_path / "model.safetensors"
-    settings.write_text(json.dumps(training_settings(tiny.settings(maximum_epochs=1))))
-    options = ("--settings", settings, "--output", output, "--threads", 1, "--seed", 7)
-    run("train", task, *options, "--quiet")
+def test_train_by_hand(run: Terminal, task: Path) -> None:
+    write_json("settings.json", training_settings(tiny.settings(maximum_epochs=1)))
+    typed = "--settings settings.json --output model --threads 1 --seed 7 --quiet"
+    run("train", task, *typed.split())
     assert run.capsys.readouterr().err == ""
-    assert "updates" in (tmp_path / "state/train.log").read_text()
-    assert load_model(output)[1].training["seed"] == 7
-    assert (tmp_path / "history.jsonl").is_file()
+    assert "updates" in Path("state/train.log").read_text()
+    assert load_model(Path("model"))[1].training["seed"] == 7
+    assert Path("history.jsonl").is_file()
 
 
 def test_config_prints_what_applies_without_passwords(
@@ -200,18 +193,15 @@ def test_config_prints_what_applies_without_passwords(
 ) -> None:
     options = "mirrors: ['https://me:secret@host/m?token=secret']\n"
     (copy / "config.yaml").write_text(options)
-    run.monkeypatch.chdir(copy)
     output = run("config", "--task", "demo_en_fr")
     says(output, "name: demo_en_fr", "- https://host/m?***\n")
     assert "secret" not in output
 
 
-def test_any_terminal_is_written_to(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_any_terminal_is_written_to(monkeypatch: pytest.MonkeyPatch) -> None:
     """One of another encoding, of a file whose name is none of text, and one that is closed."""
-    path = str(tmp_path / os.fsdecode(b"r\xe9f"))
-    write_lines(Path(path), ["un deux trois quatre"])
+    path = os.fsdecode(b"r\xe9f")
+    write_lines(path, ["un deux trois quatre"])
     written = io.BytesIO()
     monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(written, "ascii"))
     main(["score", "compare", "--reference", path, path, path])

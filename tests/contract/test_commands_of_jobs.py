@@ -4,15 +4,11 @@ import re
 import subprocess
 from pathlib import Path
 
+import yaml
 from snakemake.utils import format as formatted
 
-from convs2s.config.runs import alternatives, members
+from convs2s.config.runs import alternatives
 from convs2s.pipeline import process
-
-
-def test_an_ensemble_is_of_the_first_seeds() -> None:
-    assert members("seed3") == ["seed3"]
-    assert members("ensemble3") == ["seed1", "seed2", "seed3"]
 
 
 def test_alternatives_match_names_exactly() -> None:
@@ -23,13 +19,13 @@ def test_alternatives_match_names_exactly() -> None:
 
 
 def test_a_training_names_the_files_that_it_has() -> None:
-    files: dict[str, object] = {
-        "dataset": ["results/my task/dataset/train.arrow", "valid.arrow"],
-        "start": [],
-        "dictionary": "a.tsv",
-        "candidates": [],
-        "truecasers": ["s.tsv", "t.tsv"],
-    }
+    files = yaml.safe_load("""
+        dataset: [results/my task/dataset/train.arrow, valid.arrow]
+        start: []
+        dictionary: a.tsv
+        candidates: []
+        truecasers: [s.tsv, t.tsv]
+    """)
     machine = {"checkpoint_minutes": 5.0, "tensorboard": True}
     assert process.options_of_training(files, machine) == (
         "'results/my task' --dictionary a.tsv --truecasers s.tsv t.tsv "

@@ -130,6 +130,7 @@ s.jsonl#a => {"a": 1} => => => :1: 'a' is neither a text nor a
 s.jsonl#a => {"a": ""}\n{ => => => :2: not JSON:
 s.jsonl#a => [] => => => :1: expected a JSON object in
 s.jsonl#a => {"a": ["\\ud83d\\ude00", "\\ud83d b"]} => => => #a:1: 'a' holds \\ud83d alone
+a.zip#b.jsonl.gz => {} => => => a.zip#b.jsonl.gz: JSON lines in an archive
 s.tmx => <?xml?>\n<tmx>\n<tu> => t => a\nb\nc\n => s.tmx: holds markup ... new-task
 s => <tu>\n<tu>\n<tu>\n => t => a\n => s: holds markup
 s => \n\n<?xml?>\n<tmx>\n => => => s: holds markup
@@ -141,11 +142,18 @@ s.xml => <src lang="a"><seg>a</seg></src>\n<ref lang="b"><seg>b</seg></ref> => =
 def test_what_is_no_pair_of_texts_is_named_and_leaves_the_earlier() -> None:
     good = write("good", "a\n")
     extract((good, good))
-    for source, text, target, other, words in rows(REFUSED):
+    long = (
+        "s",
+        "a\n" + "x" * 2_000_000,
+        "",
+        "",
+        "s:2: a line of more than 1048576 bytes",
+    )
+    for source, text, target, other, words in (*rows(REFUSED), long):
         write(source.partition("#")[0], text)
         if target:
             write(target, other)
-        says(refusal(extract, (source, target or source)), *words.split(" ... "))
+        says(refusal(extract, (source, target or source)), words)
         assert [list(read_lines(side)) for side in SIDES] == [["a"], ["a"]]
         assert sorted(Path("raw").iterdir()) == sorted(SIDES)
 
@@ -153,9 +161,6 @@ def test_what_is_no_pair_of_texts_is_named_and_leaves_the_earlier() -> None:
 def test_an_archives_member_is_named() -> None:
     make_archive(local_path(URL, Path()), {"c.en": b"a\n\xff\n"})
     says(refusal(extract, (f"{URL}#c.en",) * 2), "a.tgz#c.en:2: not UTF")
-    make_archive(Path("below/a.zip"), {"b.jsonl.gz": b"{}"})
-    message = refusal(extract, ("below/a.zip#b.jsonl.gz",) * 2)
-    says(message, "a.zip#b.jsonl.gz: JSON lines in an archive")
 
 
 def test_segments_without_ids_are_beside_any() -> None:

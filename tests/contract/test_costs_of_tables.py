@@ -13,7 +13,7 @@ from convs2s.costs.page import write_costs
 from convs2s.files.text import write_lines
 from convs2s.paper.cells import Cell, cells
 from convs2s.paper.trained import Hours
-from tests.support.refusals import says
+from tests.support.refusals import rows, says
 
 pytestmark = pytest.mark.usefixtures("in_folder")
 
@@ -81,22 +81,21 @@ def test_decoding_scoring_and_tuning_are_the_tables_and_the_rest_is_shared(
 ) -> None:
     of_search = {cell.decoding: cell for cell in cells(multi30k, "table1")}
     cell, tuned = of_search["beam5"], of_search["beam5_en_de"]
-    tuned_on = multi30k.scale.development_set(
-        multi30k.tasks[tuned.task], multi30k.decodings["beam5_en_de"]
-    )
     run = f"{cell.task}/{cell.model}/{cell.runs[0]}"
-    tuning = f"{tuned.task}/{tuned.model}/{tuned.runs[0]}/{tuned_on}.beam5_en_de"
-    for path, cpu_seconds in (
-        (f"{run}/{cell.testset}.beam5.decode", "3600.00"),
-        (f"{run}/{cell.testset}.beam5.bleu", "NA"),  # too short: its time counts
-        (f"{tuning}.nbest", "3600.00"),
-        (f"{tuning}.length_penalty", "1800.00"),
-        (f"{run}/{cell.testset}.beam5.cpu.speed", "7200.00"),
-        (f"{cell.task}/align_words", "1440.00"),
-        (f"{cell.task}/extract_corpus/train", "360.00"),
-        (f"{run}/train", "9000.00"),  # its history tells
-        ("demo_en_fr/align_words", "3600.00"),  # no table has this task
-    ):
+    tuning = f"{tuned.task}/{tuned.model}/{tuned.runs[0]}/valid.beam5_en_de"
+    # Of a job that was too short, its time counts; what a training took, its history tells; and no
+    # table has the last task.
+    for path, cpu_seconds in rows(f"""
+        {run}/{cell.testset}.beam5.decode => 3600.00
+        {run}/{cell.testset}.beam5.bleu => NA
+        {tuning}.nbest => 3600.00
+        {tuning}.length_penalty => 1800.00
+        {run}/{cell.testset}.beam5.cpu.speed => 7200.00
+        {cell.task}/align_words => 1440.00
+        {cell.task}/extract_corpus/train => 360.00
+        {run}/train => 9000.00
+        demo_en_fr/align_words => 3600.00
+    """):
         benchmark(f"{path}.tsv", cpu_seconds)
     table = found(multi30k, "table1")
     assert table.exhibits["table1"].jobs == pytest.approx(1.01 + 1.5)
@@ -141,13 +140,13 @@ def test_the_page_has_what_is_measured_and_what_is_stated(multi30k: Settings) ->
     frame = pd.read_csv(table, dtype=str, keep_default_na=False, index_col=0)
     assert list(frame.index[-2:]) == ["shared by several", "all, each run once"]
     columns = ["Core-hours", "The papers' GPU-hours", "Other jobs, core-hours"]
-    assert frame[columns].to_numpy().tolist() == [
-        ["2.00", "10416.00", "0.00"],
-        ["", "3840.00", "0.00"],
-        ["", "not stated", "0.00"],
-        ["", "", "0.5000"],
-        ["2.00", "14256.00", "0.5000"],
-    ]
+    assert frame[columns].to_numpy().tolist() == rows("""
+        2.00 => 10416.00 => 0.00
+        => 3840.00 => 0.00
+        => not stated => 0.00
+        => => 0.5000
+        2.00 => 14256.00 => 0.5000
+    """)
     assert set(frame["Scale"]) == {"multi30k (STAND-IN DATA)"}
     stated = "| wmt14_en_fr | wmt14_en_fr | 7104.00 | the paper: 37 days"
     says(page.read_text("utf-8"), "**STAND-IN DATA: ", stated)

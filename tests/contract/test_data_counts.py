@@ -1,6 +1,5 @@
 """What is counted of a task's data for the readers of its scores, and where it is said."""
 
-import json
 from functools import partial
 from pathlib import Path
 
@@ -9,7 +8,7 @@ import pytest
 from convs2s.data.dataset import read_description
 from convs2s.data.dataset_counts import Encoding, count_dataset
 from convs2s.data.overlap import EvaluationText, count_overlap, files_by_set
-from convs2s.files.text import read_line_pairs, read_lines, write_json
+from convs2s.files.text import read_line_pairs, read_lines, write_json, write_lines
 from convs2s.layout import TaskFolder
 from convs2s.publish.card import model_card
 from convs2s.scoring.data_counts import (
@@ -27,6 +26,8 @@ from convs2s.training.run import train
 from tests.contract import score_files
 from tests.support import tiny
 from tests.support.refusals import refusal, rows, says
+
+pytestmark = pytest.mark.usefixtures("in_folder")
 
 TRAIN = [
     ("She said: \u201cYes\u201d.", "Elle a dit : \u00ab oui \u00bb."),
@@ -50,7 +51,6 @@ THANK YOU.\n => merci.\n => 0 0 0 => 0
 """
 
 
-@pytest.mark.usefixtures("in_folder")
 def test_lines_of_a_test_set_in_training_text() -> None:
     names = "valid.source", "valid.target", "test.source", "test.target"
     sides = Path("train.en"), Path("train.fr")
@@ -75,7 +75,7 @@ def test_lines_of_a_test_set_in_training_text() -> None:
 
     for source, target, shared, training in rows(SHARED):
         for name, text in zip(names, ("No.", "Non.", source, target), strict=True):
-            Path(name).write_text(f"{text}\n", "utf-8")
+            write_lines(name, [text])
         evaluation = EvaluationText(files_by_set(names), prepare)
         count = partial(
             count_overlap,
@@ -94,21 +94,18 @@ def test_lines_of_a_test_set_in_training_text() -> None:
 
 
 def test_unknown_tokens_are_counted_said_and_warned_of(
-    task: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    task: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    texts = source, target = tmp_path / "test.source", tmp_path / "test.target"
-    target.write_text("w2x w1x w3x\n")
-    overlap, table, counts = (
-        tmp_path / name for name in ("overlap", "table", "counts")
-    )
+    overlap, table, counts = map(Path, ("overlap", "table", "counts"))
+    write_lines("test.target", ["w2x w1x w3x"])
     write_json(overlap, TrainingOverlap(2, {"test": Overlap(30, 2, 3, 2)}))
     tables = [task / "vocabulary/en.tsv", task / "vocabulary/fr.tsv"]
     for word, share in (("zz", "25.0%"), ("w3", "0.0%")):
-        source.write_text(f"w1 w2 {word}\n")
+        write_lines("test.source", [f"w1 w2 {word}"])
         count_dataset(
             train=task / "dataset/train.json",
             valid=task / "dataset/valid.json",
-            tests=files_by_set(map(str, texts)),
+            tests=files_by_set(["test.source", "test.target"]),
             encoding=Encoding([], tables, []),
             overlap=overlap,
             table=table,
@@ -133,11 +130,11 @@ MANY = {"source": TokenCount(1000, 956), "target": TokenCount(100, 0)}
 LEAK = Overlap(30, 30, 30, 30)
 
 
-def test_notes_stand_beside_the_scores_of_their_test_set(tmp_path: Path) -> None:
-    path = tmp_path / "counts.json"
+def test_notes_stand_beside_the_scores_of_their_test_set() -> None:
+    path = Path("counts.json")
     lines = [score_files.decoded(1, "a")]
-    runs = {("test", "seed1"): score_files.scored_bleu(tmp_path, "1", lines)}
-    report = partial(score_files.report, tmp_path, BleuEvaluation, runs)
+    runs = {("test", "seed1"): score_files.scored_bleu(Path(), "1", lines)}
+    report = partial(score_files.report, Path(), BleuEvaluation, runs)
     text, data = report()
     # What is unusual is not of this set.
     unknown = {"train": MANY, "valid": NONE, "test": NONE}
@@ -152,9 +149,9 @@ def test_notes_stand_beside_the_scores_of_their_test_set(tmp_path: Path) -> None
     added = [line for line in warned.splitlines() if line not in text.splitlines()]
     assert added == [f"warning: {of_words}", f"warning: {of_pairs}"]
     # The score of each run has the overlap.
-    scored = score_files.scored_bleu(tmp_path, "2", lines, counts=path)
+    scored = score_files.scored_bleu(Path(), "2", lines, counts=path)
     assert read_evaluation(BleuEvaluation, scored).overlap == LEAK
-    scored = score_files.scored_rouge(tmp_path, "3", counts=path)
+    scored = score_files.scored_rouge(Path(), "3", counts=path)
     assert read_evaluation(RougeEvaluation, scored).overlap == LEAK
 
 
@@ -187,14 +184,14 @@ def test_counts_are_in_the_card_of_a_model_of_that_data(results: Path) -> None:
 
 
 def test_a_training_says_first_that_tokens_are_unknown(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
-    folder = tiny.prepare(tmp_path / "task")
+    folder = tiny.prepare(Path("task"))
     description = folder / "dataset/train.json"
-    said = json.loads(description.read_text("utf-8"))
-    said["target_unknown"] = said["target_tokens"] // 2
-    description.write_text(json.dumps(said))
-    train(tiny.job(folder, tmp_path / "model", tiny.settings(maximum_epochs=1)))
+    stated = score_files.read(description)
+    stated["target_unknown"] = stated["target_tokens"] // 2
+    write_json(description, stated)
+    train(tiny.job(folder, Path("model"), tiny.settings(maximum_epochs=1)))
     said = capsys.readouterr().err
     says(said.splitlines()[1], "warning: train: ", "% of the target tokens are unknown")
     assert said.count("warning: train") == 1

@@ -138,8 +138,7 @@ def files(model: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     for place in (".", "results/demo_en_fr/models/demo/seed1"):
         (folder / place).mkdir(parents=True, exist_ok=True)
         shutil.copy(model, folder / place / "model.safetensors")
-    contents = dict.fromkeys(TEXTS.split(), TEXT) | OTHERS
-    for name, content in contents.items():
+    for name, content in (dict.fromkeys(TEXTS.split(), TEXT) | OTHERS).items():
         write_lines(folder / name, content.splitlines())
     program = folder / "bin/convs2s"
     write_lines(program, ["#!/bin/sh", f'exec {sys.executable} -m convs2s "$@"'])

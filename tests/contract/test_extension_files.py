@@ -16,6 +16,7 @@ from convs2s.config.extensions import (
 )
 from convs2s.config.load import load
 from convs2s.models.build import build_network
+from tests.contract.score_files import decoded, read, scored_bleu
 
 pytestmark = pytest.mark.usefixtures("in_folder")
 
@@ -77,6 +78,19 @@ def test_a_plan_stops_before_torch_and_a_network_runs_the_rest() -> None:
     assert build_network(settings, 4, 5).shape == (3, 4)
     assert hasattr(module, "LOADED")
     assert settings.model_dump() == {"kind": "tiny", "width": 3}
+
+
+def test_a_metrics_number_is_taken_with_its_own_signature() -> None:
+    for returned in ("3", "numpy.array(3)", "Score(3.0, 'x')"):
+        write(
+            "import numpy\nfrom convs2s.scoring.bleu import Score\n"
+            f"METRICS = {{'own': lambda text, reference: {returned}}}\n"
+        )
+        scored = scored_bleu(Path(), "scored", [decoded(1, "a")], metrics=["own"])
+        score = read(scored)["further"]["own"]
+        assert score["score"] == 3
+        assert score["signature"].startswith("own|code:")
+        assert score["signature"].endswith("|x") == ("Score" in returned)
 
 
 def test_an_edit_of_the_code_alone_trains_again() -> None:

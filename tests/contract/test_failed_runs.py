@@ -6,9 +6,10 @@ from pathlib import Path
 import pytest
 
 from convs2s.config.settings import Settings
+from convs2s.files.text import write_lines
 from convs2s.layout import Layout
 from convs2s.paper.cells import Cell, cells
-from convs2s.paper.failures import STOPPED, failures_of, reason_in
+from convs2s.paper.failures import failures_of, reason_in
 from tests.support.refusals import rows
 
 LAYOUT = Layout("results", "downloads")
@@ -22,46 +23,42 @@ def cell(demo: Settings) -> Cell:
     return cells(demo, "table2")[0]
 
 
-def write(path: str, text: str) -> Path:
-    file = Path(path)
-    file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text(text, encoding="utf-8")
-    return file
-
-
 # The end of a log, and the reason that it states, if it does.
 LOGS = r"""
 epoch 1\nconvs2s: error: a fault\n => failed: a fault
 error: test.fr:3: no line\n => failed: test.fr:3: no line
 Traceback (most recent call last):\n  File\nOSError: 4 GiB\nCompile it.\n => failed: OSError: 4 GiB
 Traceback (most recent call last):\n  File\nKeyError: 1\n10:00:00, process 7 on a: 1 worker\n =>
+convs2s: SIGTERM was received: run it again\n\n => stopped, rerun to resume
+error: interrupted: the same command makes it again\n => stopped, rerun to resume
 convs2s: error: an earlier try\nepoch  2  perplexity 5\n =>
  =>
 """
 
 
 def test_the_fault_that_a_log_ends_with() -> None:
+    file = Path("train.log")
     for log, reason in (
         *rows(LOGS),
-        ("convs2s: SIGTERM was received: run it again\n\n", STOPPED),
-        ("error: interrupted: the same command makes it again\n", STOPPED),
         (f"error: {'x' * 500}\n", "failed: " + "x" * 157 + "..."),
         (f"{'x' * 9000}\nerror: a fault\n", "failed: a fault"),
     ):
-        assert (reason_in(write("train.log", log)) or "") == reason, log
+        file.write_text(log)
+        assert (reason_in(file) or "") == reason, log
 
 
 def test_an_ensemble_fails_with_one_of_its_trainings(cell: Cell) -> None:
-    write(LAYOUT.task(cell.task).model(cell.model, "seed1"), "")
+    write_lines(LAYOUT.task(cell.task).model(cell.model, "seed1"), [])
     logs = f"logs/{cell.task}/{cell.model}"
-    write(f"{logs}/seed1/train.log", "error: of before\n")
-    log = write(f"{logs}/seed2/train.log", "convs2s: error: no memory\n")
+    write_lines(f"{logs}/seed1/train.log", ["error: of before"])
+    log = f"{logs}/seed2/train.log"
+    write_lines(log, ["convs2s: error: no memory"])
     failed = {cell.records[0].fingerprint: "failed: no memory"}
     assert failures_of([cell], LAYOUT, "logs") == failed
-    log.write_text("epoch 1\n")  # it goes on
+    write_lines(log, ["epoch 1"])  # it goes on
     assert failures_of([cell], LAYOUT, "logs") == {}
-    log.write_text("error: a fault\n")
-    write(cell.paths[0], "{}")  # what is there has not failed
+    write_lines(log, ["error: a fault"])
+    write_lines(cell.paths[0], ["{}"])  # what is there has not failed
     assert failures_of([cell], LAYOUT, "logs") == {}
 
 
@@ -82,9 +79,10 @@ def test_a_job_after_the_trainings_fails_by_its_own_newest_log(
 ) -> None:
     assert (cell.testset, cell.decoding) == ("test_filtered", "beam5_en_de")
     for member in ("seed1", "seed2"):
-        write(LAYOUT.task(cell.task).model(cell.model, member), "")
+        write_lines(LAYOUT.task(cell.task).model(cell.model, member), [])
     for time, name in enumerate(logs.split()):
         path = f"logs/{cell.task}/{cell.model}/ensemble2/{name}.log"
-        os.utime(write(path, f"error: {name}\n"), (time, time))
+        write_lines(path, [f"error: {name}"])
+        os.utime(path, (time, time))
     failures = failures_of([cell], LAYOUT, "logs")
     assert list(failures.values()) == [f"failed: {name}" for name in failed.split()]

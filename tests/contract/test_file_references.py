@@ -62,9 +62,7 @@ what? me@host => what? me@host
 def test_a_password_is_masked() -> None:
     for text, shown in rows(MASKED):
         assert masked(text) == shown
-
-
-def test_a_refused_address_does_not_show_its_password() -> None:
+    # A refused address does not show its password.
     for address in ("me:secret@h/a", "me:se/secret@h/a", "h/a?token=secret"):
         assert "secret" not in refusal(local_path, f"https://{address}", Path())
         assert "secret" not in refusal(parse_file_reference, f"ftp://{address}")

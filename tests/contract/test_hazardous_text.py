@@ -3,15 +3,13 @@
 import json
 from pathlib import Path
 
-import pytest
-
 from convs2s.data.corpus import RawText, extract_corpus
 from convs2s.files.text import NO_MARK, read_line_pairs, write_lines
 from convs2s.text.corpus_filter import tokenize_and_filter
 from convs2s.text.preparation import tokenize_file
 from tests.conftest import Terminal
 from tests.support.archives import FilesBelow
-from tests.support.refusals import refusal, rows, says
+from tests.support.refusals import rows
 
 LONG = "x" * 1_000_000
 # A line; its words as training text, or why the filter drops its pair; its words in a test set.
@@ -34,27 +32,24 @@ OTHERS = ["the house", "the car"]
 TARGETS = ["un", "deux", "trois"]
 
 
-def own_text(folder: Path) -> RawText:
-    write_lines(folder / "own.fr", TARGETS)
-    own = (str(folder / "own.en"), str(folder / "own.fr"))
-    return RawText([own], FilesBelow(folder))
-
-
 def sides(folder: Path, stage: str) -> tuple[Path, Path]:
     return folder / f"{stage}.en.zst", folder / f"{stage}.fr.zst"
 
 
 def test_text_of_a_corpus(tmp_path: Path) -> None:
     raw, words, clean = (sides(tmp_path, stage) for stage in ("raw", "tok", "clean"))
+    source, target = str(tmp_path / "own.en"), str(tmp_path / "own.fr")
+    text = RawText([(source, target)], FilesBelow(tmp_path))
+    write_lines(target, TARGETS)
 
     def tokenized(name: str) -> list[tuple[str, str]]:
-        for text, output, language in zip(raw, words, ("en", "fr"), strict=True):
-            tokenize_file(raw=text, output=output, name=name, language=language)
+        for side, output, language in zip(raw, words, ("en", "fr"), strict=True):
+            tokenize_file(raw=side, output=output, name=name, language=language)
         return list(read_line_pairs(*words, mark=NO_MARK))
 
     for line, train, test in HAZARDS:
-        write_lines(tmp_path / "own.en", [line, *OTHERS])
-        extract_corpus(own_text(tmp_path), output=raw)
+        write_lines(source, [line, *OTHERS])
+        extract_corpus(text, output=raw)
         pairs = list(zip([test, *OTHERS], TARGETS, strict=True))
         assert tokenized("moses_test") == pairs, line[:9]
         report = tokenize_and_filter(
@@ -76,19 +71,3 @@ def test_translate(model: Path, run: Terminal) -> None:
         answers = map(json.loads, said.split("\n")[:-1])
         tokens = [answer["source_tokens"] for answer in answers]
         assert tokens == [test.split(), ["the", "house"]], line[:9]
-
-
-def test_what_is_refused(tmp_path: Path, model: Path, run: Terminal) -> None:
-    for line, said in (
-        (b"no\xffgood", "not UTF-8: byte 0xff at column 3"),
-        (b"x" * 10_000_000, "a line of more than 1048576 bytes"),
-    ):
-        text = b"the house\n" + line + b"\nthe car\n"
-        (tmp_path / "own.en").write_bytes(text)
-        output = sides(tmp_path, "raw")
-        message = refusal(extract_corpus, own_text(tmp_path), output=output)
-        says(message, "own.en:2: ", said)
-        assert {path.name for path in tmp_path.iterdir()} == {"own.en", "own.fr"}
-        with pytest.raises(SystemExit) as error:
-            run("translate", model, text=text)
-        says(str(error.value), "convs2s: error: standard input:2: ", said)

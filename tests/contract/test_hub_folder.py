@@ -1,4 +1,4 @@
-"""A model as a folder of the Hugging Face Hub: written, sent to a stand-in, brought back."""
+"""A model as a folder of the Hugging Face Hub: its files, its card and the program of that."""
 
 import json
 import re
@@ -14,25 +14,19 @@ from convs2s.model_file import load_model, save_model
 from convs2s.publish.hub import HUB_FILES, MODEL_NAME, export_hub
 from tests.conftest import Terminal
 
-
-@pytest.fixture
-def model_file(results: Path) -> Path:
-    return results / "models/small/seed1/model.safetensors"
+RUN = "models/small/seed1"
 
 
 @pytest.fixture
-def folder(model_file: Path, tmp_path: Path, run: Terminal) -> Path:
-    run("export", "hub", model_file, tmp_path / "folder", "--license", "cc-by-4.0")
+def folder(results: Path, tmp_path: Path, run: Terminal) -> Path:
+    model = results / RUN / "model.safetensors"
+    run("export", "hub", model, tmp_path / "folder", "--license", "cc-by-4.0")
     return tmp_path / "folder"
 
 
 def front_matter(folder: Path) -> dict[str, Any]:
     card = (folder / "README.md").read_text("utf-8")
     return next(yaml.safe_load_all(card))
-
-
-def contents(folder: Path) -> dict[str, bytes]:
-    return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
 def test_the_folder_has_what_the_model_file_says(model: Path, tmp_path: Path) -> None:
@@ -42,7 +36,7 @@ def test_the_folder_has_what_the_model_file_says(model: Path, tmp_path: Path) ->
     with_codes = description.model_copy(update={"bpe_codes": codes})
     save_model(coded, network.state_dict(), with_codes)
     export_hub(coded, folder, "mit")
-    written = contents(folder)
+    written = {path.name: path.read_bytes() for path in folder.iterdir()}
     assert written.keys() == set(HUB_FILES)
     assert written[MODEL_NAME] == coded.read_bytes()
     assert written["bpe_codes.txt"].decode() == codes
@@ -65,11 +59,11 @@ metrics: [bleu, chrf]
 
 
 def test_the_card_states_each_score_with_its_test_set_and_signature(
-    model_file: Path, folder: Path
+    results: Path, folder: Path
 ) -> None:
     assert not (folder / "bpe_codes.txt").exists()  # of words
     stated = front_matter(folder)
-    scores = json.loads(model_file.with_name("test.beam5.bleu.json").read_bytes())
+    scores = json.loads((results / RUN / "test.beam5.bleu.json").read_bytes())
     tokenized = scores["bleu"]["tokenized"]
     expected = yaml.safe_load(CARD)
     assert {key: stated[key] for key in expected} == expected

@@ -14,16 +14,12 @@ def test_each_word_of_the_phrases_of_the_lstms_figure_2_is_known_to_the_demo(
     task = demo.tasks[str(demo.scale.task_for("wmt14_en_fr_word"))]
     prepare = Preparation(task.preparation.train, "en").prepare
     text = [prepare(source) for source, _ in read_demo_corpus()["train"]]
-    counts = Counter(word for line in text for word in line.split())
-    kept = most_frequent(counts.items(), task.vocabulary.source_size)
-    known = {word for word, _ in kept}
+    counts = Counter(" ".join(text).split())
+    known = dict(most_frequent(counts.items(), task.vocabulary.source_size)).keys()
     read = Preparation(task.preparation.test, "en").prepare
-    names = {
-        demo.scale.phrases_for(str(row.phrases))
-        for row in demo.paper["lstm_figure2"].rows
-        if row.group != "of the paper"
-    }
-    assert names
-    for name in names:
-        for meaning in demo.phrases[name].meanings:
+    rows = demo.paper["lstm_figure2"].rows
+    own = [row.phrases for row in rows if row.group != "of the paper"]
+    assert own
+    for phrases in own:
+        for meaning in demo.phrases[demo.scale.phrases_for(str(phrases))].meanings:
             assert set(read(" ".join(meaning)).split()) <= known
