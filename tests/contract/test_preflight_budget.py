@@ -198,6 +198,8 @@ def test_hours_of_a_measured_machine_are_those_of_its_cores() -> None:
     """Of a CPU on which each update takes half a second."""
     write_training_text(12_000)
     found = headline(with_small("threads: 2"))
+    seconds = 12_000 / 140_000 + 12_000 / 8_700  # the text is read once, and prepared
+    assert found.stages[0].core_hours == pytest.approx(seconds / 3600)
     cpu = Mock(device="a CPU", is_gpu=False, gpu=None)
     cpu.update.return_value = Update(0.5, "fp32", None)
     (row,) = training_rows(found, cpu)
