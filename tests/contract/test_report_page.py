@@ -70,7 +70,7 @@ def test_every_table_and_figure_is_there(page: Reader, results: PaperResults) ->
     rate = "learning rate"
     assert named == ["perplexity", rate, "perplexity", "BLEU", rate]
     # A name that is too long for an axis loses its middle.
-    labels = r'\"ConvS2S (Word\\u2026eplacement\", \"1\": \"ConvS2S beside the LSTM\"'
+    labels = r"\"ConvS2S (Word\\u2026eplacement\", \"1\": \"ConvS2S beside the LSTM\""
     assert labels in page.text
     shared = "Unless a footnote says otherwise: runs: 2 of 2; test set: task test (500 lines);"
     assert sum(shared in one for one in page.said) == len(tables)
