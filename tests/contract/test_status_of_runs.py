@@ -200,6 +200,12 @@ def test_a_training_that_failed_before_its_states(tmp_path: Path) -> None:
         (one,) = status(tmp_path).trainings
         assert (one.name, one.condition) == ("tiny/small/seed1", condition)
         assert (one.why or "") == why
+    # A crash after that is in the job's log, too.
+    lock = tmp_path / "tiny/models/small/seed1/state/lock"
+    lock.parent.mkdir(parents=True)
+    lock.write_text("process 7 on here\n")
+    (one,) = status(tmp_path).trainings
+    assert (one.condition, *one.log) == ("crashed", "a warning of torch")
 
 
 LOGS = """
