@@ -131,6 +131,7 @@ def test_an_archive_holds_the_same_and_its_bytes_stay_the_same(
     assert one.read_bytes() == two.read_bytes()
     with zipfile.ZipFile(one) as archive:
         assert set(archive.namelist()) == files(exported)
+        assert {one.external_attr >> 16 for one in archive.infolist()} == {0o644}
         assert archive.read(TARGET) == (exported / TARGET).read_bytes()
     assert sorted(tmp_path.iterdir()) == [one, two]
 

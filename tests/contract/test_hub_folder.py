@@ -33,7 +33,10 @@ def test_the_folder_has_what_the_model_file_says(model: Path, tmp_path: Path) ->
     network, description = load_model(model)
     codes = "#version: 0.2\nw 1</w>\n"
     coded, folder = tmp_path / "coded.safetensors", tmp_path / "folder"
-    with_codes = description.model_copy(update={"bpe_codes": codes})
+    languages = {"source": "en", "target": "en_title"}
+    with_codes = description.model_copy(
+        update={"bpe_codes": codes, "languages": languages}
+    )
     save_model(coded, network.state_dict(), with_codes)
     export_hub(coded, folder, "mit")
     written = {path.name: path.read_bytes() for path in folder.iterdir()}
@@ -44,10 +47,12 @@ def test_the_folder_has_what_the_model_file_says(model: Path, tmp_path: Path) ->
         types = written[f"vocabulary.{side}.txt"].decode().splitlines()
         assert types == getattr(description, f"{side}_types")
     config = json.loads(written["config.json"])
-    assert config["languages"] == {"source": "en", "target": "fr"}
+    assert config["languages"] == languages
     assert config["architecture"] == description.architecture.model_dump(mode="json")
+    stated = front_matter(folder)
+    assert stated["pipeline_tag"] == "summarization"
     # A model without scores claims none.
-    assert not {"metrics", "model-index"} & front_matter(folder).keys()
+    assert not {"metrics", "model-index"} & stated.keys()
 
 
 CARD = """

@@ -42,11 +42,13 @@ def is_outdated(merges: int = 50, own_file: str = OWN) -> bool:
 
 
 def test_other_params_or_an_older_file_are_a_change() -> None:
-    assert not is_outdated()
+    assert change(50) == (None, False)
     assert is_outdated(merges=40)
     Path(OWN).touch()  # a newer file is left to Snakemake, which compares its content
     assert not is_outdated()
     os.utime(OWN, (1e9, 1e9))
+    assert is_outdated()
+    os.utime(note_of_origin(OUTPUT), (1e9, 1e9))  # at the same moment
     assert is_outdated()
     Path("link").symlink_to(OWN)
     assert not is_outdated(own_file="link")  # of which nothing is noted

@@ -163,3 +163,12 @@ def test_plots_are_of_our_own_runs_and_of_a_model_with_attention(
         root, {"scale": "demo", "overrides": {"tasks": {"demo_en_fr": of_lstm}}}
     )
     assert "attention" not in "".join(plan(lstm).plots_of("demo_en_fr"))
+
+
+def test_a_training_starts_from_a_model_that_is_there_or_will_be(root: Path) -> None:
+    model = f"{DEMO}/seed2/model.safetensors"
+    training = {"start": {"from": model, "as": "initialise"}}
+    changes = {"models": {"demo": {"training": training}}}
+    settings = load(root, {"scale": "demo", "overrides": changes})
+    for there in ([], [model]):
+        assert plan(settings, there).start_of("demo") == [model]

@@ -11,10 +11,17 @@ import yaml
 
 from convs2s.config.load import load
 from convs2s.config.settings import Settings
+from convs2s.costs import measured
 from convs2s.costs.budget import Budget, budgets, levels
 from convs2s.costs.exhibits import costs
 from convs2s.costs.memory import requested_memory
-from convs2s.costs.preflight import Machine, refusals, report, training_rows
+from convs2s.costs.preflight import (
+    Machine,
+    preflight,
+    refusals,
+    report,
+    training_rows,
+)
 from convs2s.costs.roofline import CalculatedSpeed, Update
 from convs2s.paper.cells import cells
 from tests.support.own_pair import TASK
@@ -193,8 +200,26 @@ def test_hours_of_a_measured_machine_are_those_of_its_cores() -> None:
     """Of a CPU on which each update takes half a second."""
     write_training_text(12_000)
     found = headline(with_small("threads: 2"))
+    seconds = 12_000 / 140_000 + 12_000 / 8_700  # the text is read once, and prepared
+    assert found.stages[0].core_hours == pytest.approx(seconds / 3600)
     cpu = Mock(device="a CPU", is_gpu=False, gpu=None)
     cpu.update.return_value = Update(0.5, "fp32", None)
     (row,) = training_rows(found, cpu)
     hours = 6 * 12_000 * 30 / (2000 / 0.5) / 3600
     assert (row.hours, row.device_hours) == pytest.approx((hours, 2 * hours))
+
+
+def test_updates_are_measured_where_jobs_run_here(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(measured, "_SECONDS", 0)
+    log = Path("preflight.log")
+    preflight(
+        load(Path(), {"device": "cpu", "cores": 1}),
+        tasks=["demo_en_fr"],
+        cells={},
+        benchmarks=Path("benchmarks"),
+        is_local=True,
+        log=log,
+    )
+    assert re.search("^demo +2 +1 CPU thread +fp32 ", log.read_text(), re.MULTILINE)

@@ -69,6 +69,9 @@ def test_every_table_and_figure_is_there(page: Reader, results: PaperResults) ->
     )
     rate = "learning rate"
     assert named == ["perplexity", rate, "perplexity", "BLEU", rate]
+    # A name that is too long for an axis loses its middle.
+    labels = r"\"ConvS2S (Word\\u2026eplacement\", \"1\": \"ConvS2S beside the LSTM\""
+    assert labels in page.text
     shared = "Unless a footnote says otherwise: runs: 2 of 2; test set: task test (500 lines);"
     assert sum(shared in one for one in page.said) == len(tables)
     # The page, exhibits, translations.
@@ -164,7 +167,10 @@ def test_a_claim_is_a_line_that_opens_to_its_tests(page: Reader) -> None:
     assert f"table 3. Not tested: {HOSTILE}." in said
 
 
-def test_costs_count_each_training_once(results: PaperResults) -> None:
+def test_costs_count_each_training_once(page: Reader, results: PaperResults) -> None:
+    # Of figure 3 both seeds of a row, and no other.
+    row = r'href="#figure3">.*<td>1</td><td>0</td><td>2</td><td>0</td><td data-order'
+    assert re.search(row, page.text)
     paths = [Path(path) for path in results.inputs]
     scores = read_ledger(results.output.with_name("ledger.jsonl"))
     cost = cost_of(trainings(scores, paths).values())

@@ -85,6 +85,8 @@ def test_options_count_where_they_change_a_number(root: Path, paper: Settings) -
     before = fingerprints(paper, 3, "table6")
     assert len(before) == 3
     assert not fingerprints(other, 3, "table6") & before
+    cut = changed(root, "tasks: {gigaword: {rouge: {duc2004: {bytes: 80}}}}")
+    assert not fingerprints(cut, 3, "table6") & before
     # The perplexity of a training is of no decoding.
     table4 = fingerprints(paper, 0, "table4")
     beam = changed(root, "decodings: {beam5: {beam: 4}}")

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -103,12 +104,15 @@ def test_the_view_names_everything_that_there_is_room_for(
     found: dict[str, Any], capsys: pytest.CaptureFixture[str]
 ) -> None:
     every = tuple(found.values())
-    Console(width=100).print(view(Status(every, ()), rows=100, width=100))
+    Console(width=200).print(view(Status(every, ()), rows=100, width=200))
     counts = "trainings: 1 running, 1 locked, 2 crashed, 1 stopped, 1 finished\n"
-    says(capsys.readouterr().out, counts, "\ntiny/diverged/seed1 crashed:\n")
-    Console(width=80).print(view(Status(every * 50, ()), rows=20, width=80))
+    said = capsys.readouterr().out
+    says(said, counts, "\ntiny/diverged/seed1 crashed:\n", found["running"].owner)
+    waiting = replace(every[0], condition="not started")  # two words in one line
+    many = (waiting, *every) * 50
+    Console(width=80).print(view(Status(many, ()), rows=20, width=80))
     lines = capsys.readouterr().out.splitlines()
-    assert "and 288 more" in lines
+    assert "and 338 more" in lines
     assert len(lines) <= 20
     assert max(map(len, lines)) <= 80
 
@@ -139,17 +143,17 @@ def test_a_lock_is_believed_whether_it_can_be_seen_or_not(tmp_path: Path) -> Non
 
 
 ENDS = """
-pass => finished =>
-raise UserError('a.en:3: bad') => crashed => error: a.en:3: bad
-1 / 0 => crashed => ZeroDivisionError: division by zero
-raise KeyboardInterrupt => crashed => error: interrupted: the same command
-os.kill(os.getpid(), 9) => crashed => at work
+pass => 0 => finished =>
+raise UserError('a.en:3: bad') => 1 => crashed => error: a.en:3: bad
+1 / 0 => 1 => crashed => ZeroDivisionError: division by zero
+raise KeyboardInterrupt => 130 => crashed => error: interrupted: the same command
+os.kill(os.getpid(), 9) => -9 => crashed => at work
 """
 
 
-@pytest.mark.parametrize(("work", "condition", "last"), rows(ENDS))
+@pytest.mark.parametrize(("work", "code", "condition", "last"), rows(ENDS))
 def test_a_jobs_end_is_in_its_log(
-    tmp_path: Path, work: str, condition: str, last: str
+    tmp_path: Path, work: str, code: str, condition: str, last: str
 ) -> None:
     name = "tiny/small/seed1/test.greedy.decode"
     (tmp_path / "tiny").mkdir()
@@ -158,8 +162,11 @@ def test_a_jobs_end_is_in_its_log(
     (one,) = status(tmp_path).jobs
     assert (one.name, one.condition) == (name, condition)
     assert "".join(one.log[-1:]).startswith(last)
+    # Nothing else is printed, and what comes after the job is.
+    assert done.stdout == ("over\n" if condition == "finished" else "")
+    assert done.returncode == int(code)
     if "UserError" in work:
-        assert (done.returncode, done.stdout, done.stderr) == (1, "", f"{last}\n")
+        assert done.stderr == f"{last}\n"
 
 
 def test_a_running_job_holds_its_log(tmp_path: Path) -> None:
@@ -193,6 +200,12 @@ def test_a_training_that_failed_before_its_states(tmp_path: Path) -> None:
         (one,) = status(tmp_path).trainings
         assert (one.name, one.condition) == ("tiny/small/seed1", condition)
         assert (one.why or "") == why
+    # A crash after that is in the job's log, too.
+    lock = tmp_path / "tiny/models/small/seed1/state/lock"
+    lock.parent.mkdir(parents=True)
+    lock.write_text("process 7 on here\n")
+    (one,) = status(tmp_path).trainings
+    assert (one.condition, *one.log) == ("crashed", "a warning of torch")
 
 
 LOGS = """

@@ -9,7 +9,7 @@ import pandas as pd
 
 from convs2s.config.settings import Settings
 from convs2s.paper.cells import cells
-from convs2s.paper.table_formats import CellText, Sheet
+from convs2s.paper.table_formats import CellText, Sheet, fitted
 from convs2s.paper.tables import write_table
 from tests.contract.documents import svg_texts
 
@@ -45,6 +45,12 @@ def check_latex(text: str) -> None:
     columns, content = body
     rows = [line for line in content.splitlines() if line.endswith(r"\\")]
     assert {len(re.findall(r"(?<!\\)&", row)) + 1 for row in rows} == {len(columns)}
+
+
+def test_the_widest_columns_are_narrowed_but_no_word_is_broken() -> None:
+    columns = [["a " * 30], ["b" * 20, "c"]]
+    for letters, widths in ((82, [60, 20]), (50, [28, 20]), (9, [1, 14])):
+        assert fitted(columns, letters) == widths
 
 
 def printed(texts: Sequence[CellText]) -> tuple[list[str], list[str], list[str]]:

@@ -127,7 +127,7 @@ def test_the_figure_has_a_panel_for_each_map(
     plot_phrase_states(projections=[written] * 2, outputs=outputs, points=table)
     assert outputs[1].read_bytes().startswith(b"%PDF")
     svg = outputs[0].read_text("utf-8")
-    for text in ("Word order", "this test", "1  w1 w2 w3", "6  w3 w1"):
+    for text in ("Word order", "this test", "1  w1 w2 w3", "6  w3 w1", "6"):
         assert f">{text}<" in svg
     assert ">3  w1 unheard (1 unknown)<" in svg
     points = pd.read_csv(table)

@@ -105,7 +105,7 @@ def test_an_exception_is_neither_stemmed_nor_of_three_letters(tmp_path: Path) ->
     assert read_exceptions(path) == forms
     path.write_text("men\tman\nmice\tmousy\n")
     assert read_exceptions(path).digest != forms.digest
-    assert f"|exceptions:{forms.digest}|" in options.signature(2, 10)
+    assert "|exceptions:2d89bd48|" in options.signature(2, 10)
 
 
 def test_references_that_only_rounding_makes_equal() -> None:

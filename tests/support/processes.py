@@ -32,6 +32,7 @@ from convs2s.pipeline.job import job
 with job(SimpleNamespace(log=[sys.argv[1]], input=[], output=[], params={})):
     print("at work", flush=True)
     exec(sys.argv[2])
+print("over")
 """
 
 

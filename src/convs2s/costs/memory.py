@@ -6,7 +6,7 @@ Snakemake imports this module to plan a run, so it counts parameters without tor
 import math
 
 from convs2s.config.corpus import VocabularySettings
-from convs2s.config.model import Recipe
+from convs2s.config.model import MICRO_BATCH_TOKENS, Recipe
 from convs2s.config.settings import Settings
 
 FLOAT_BYTES = 4
@@ -27,7 +27,6 @@ _GPU_PROCESS_BYTES = 3_000_000_000
 _LEAST_REQUEST_BYTES = 16_000_000_000  # the minimum request of a training's job
 # Numbers for each token and type: the score, its softmax and its gradient.
 _OUTPUTS = 3
-_MICRO_BATCH_TOKENS = 4000  # for recipes that do not limit the tokens of a micro-batch
 
 
 def training_memory(
@@ -45,7 +44,8 @@ def training_memory(
     numbers = (1 + OPTIMIZER_NUMBERS[recipe.optimizer]) * parameters
     if gpus:
         return gpus * (_GPU_PROCESS_BYTES + numbers * FLOAT_BYTES)
-    tokens = recipe.batch.micro_batch_tokens or _MICRO_BATCH_TOKENS
+    # The default stands for a recipe that does not limit the tokens of a micro-batch.
+    tokens = recipe.batch.micro_batch_tokens or MICRO_BATCH_TOKENS
     if recipe.batch.tokens:
         tokens = min(recipe.batch.tokens, tokens)
     numbers += _OUTPUTS * tokens * target_types

@@ -160,17 +160,16 @@ def _panel(points: Sequence[GroupBleu], by: str) -> Panel:
     curves = list(dict.fromkeys(point.curve for point in points))
     rows: list[Point] = []
     # The label of each group. The axis has the numbers of the groups, because labels may be equal.
-    spans = []
+    spans = {}
     for curve in curves:
         points_of_curve = [
             point for point in points if (point.curve, point.by) == (curve, by)
         ]
         for number, point in enumerate(points_of_curve):
             rows.append({"curve": curve, "bleu": point.bleu, "group": number})
-            if curve == curves[0]:
-                lowest = f"{point.lowest:.0f}"
-                highest = f"{point.highest:.0f}"
-                spans.append(lowest if lowest == highest else f"{lowest}–{highest}")
+            lowest = f"{point.lowest:.0f}"
+            highest = f"{point.highest:.0f}"
+            spans[number] = lowest if lowest == highest else f"{lowest}–{highest}"
     return described(
         "bleu_by_length",
         points=rows,

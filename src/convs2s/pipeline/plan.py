@@ -517,8 +517,7 @@ class Plan:
         # One run's translations of each task and test set: task, test set -> file.
         decoded: dict[tuple[str, str], str] = {}
         for cell in self.planned_cells:
-            is_decoded = cell.testset and cell.decoding and not cell.n_best
-            if is_decoded and self.finished(cell.paths[:1]):
+            if cell.decoding and self.finished(cell.paths[:1]):
                 translated = cell.task, str(cell.testset)
                 decoded.setdefault(translated, self._translations(cell))
         for (task, testset), translations in sorted(decoded.items()):

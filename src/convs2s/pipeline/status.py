@@ -268,11 +268,11 @@ def _time_of_state(folder: Path, state: str) -> float | None:
 def _log_of_training(run: Path) -> Path:
     """Return the log of the workflow's job for a run; without one, the log in the run's folder."""
     # A run of the workflow is RESULTS/TASK/models/MODEL/SEED.
-    if len(run.parts) > 4 and run.parts[-3] == "models":
-        task, _, model, seed = run.parts[-4:]
-        log = run.parents[3] / "logs" / task / model / seed / "train.log"
-        if log.is_file():
-            return log
+    match run.parts:
+        case (*results, task, "models", model, seed):
+            log = Path(*results, "logs", task, model, seed, "train.log")
+            if log.is_file():
+                return log
     return run / STATE / LOG_NAME
 
 

@@ -52,9 +52,11 @@ def view(
     shown = status.trainings
     if rows is not None:
         shown = shown[: max(1, rows - KEPT_ROWS)]
-    above: list[RenderableType] = [Text(f"trainings: {_counts(status.trainings)}")]
+    fits = rows is not None
+    counts = f"trainings: {_counts(status.trainings)}"
+    above: list[RenderableType] = [Text(counts, no_wrap=fits, overflow="ellipsis")]
     if shown:
-        above.append(_table(shown, rows is not None, width))
+        above.append(_table(shown, fits, width))
     below = []
     if len(shown) < len(status.trainings):
         below.append(Text(f"and {len(status.trainings) - len(shown)} more"))
