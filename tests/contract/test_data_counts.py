@@ -97,19 +97,22 @@ def test_unknown_tokens_are_counted_said_and_warned_of(
     task: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     texts = source, target = tmp_path / "test.source", tmp_path / "test.target"
-    target.write_text("w2x w1x w3x\n")
+    target.write_text("w2x w2x w2x\n")
     overlap, table, counts = (
         tmp_path / name for name in ("overlap", "table", "counts")
     )
     write_json(overlap, TrainingOverlap(2, {"test": Overlap(30, 2, 3, 2)}))
     tables = [task / "vocabulary/en.tsv", task / "vocabulary/fr.tsv"]
-    for word, share in (("zz", "25.0%"), ("w3", "0.0%")):
-        source.write_text(f"w1 w2 {word}\n")
+    codes = [tmp_path / "en.codes", tmp_path / "fr.codes"]
+    codes[0].write_text("#version: 0.2\nw 2</w>\n")
+    codes[1].write_text("#version: 0.2\nw 2\nw2 x</w>\n")
+    for word, share, bpe in (("zz", "25.0%", []), ("w2", "0.0%", codes)):
+        source.write_text(f"w2 w2 {word}\n")
         count_dataset(
             train=task / "dataset/train.json",
             valid=task / "dataset/valid.json",
             tests=files_by_set(map(str, texts)),
-            encoding=Encoding([], tables, []),
+            encoding=Encoding(bpe, tables, []),
             overlap=overlap,
             table=table,
             counts=counts,
