@@ -61,7 +61,7 @@ def test_alignment_finds_fast_aligns_links(
     assert list(read_links(links)) == links_of(golden, "symal.gdfa")
 
 
-def test_digamma_is_gauss_at_a_half_and_at_one() -> None:
+def test_digamma_at_a_half_and_at_one() -> None:
     expected = -np.euler_gamma - np.log([4, 1])
     assert _digamma(np.array([0.5, 1.0])) == pytest.approx(expected, abs=1e-10)
 
