@@ -67,3 +67,5 @@ def test_merges_are_all_lines_but_the_version() -> None:
         codes = f"{version}a \u2028\na\u2028 b</w>\n"
         assert merges_of(codes) == ["a \u2028", "a\u2028 b</w>"]
         assert types_of_other_codes(codes, ["a\u2028@@", "a\u2028b"]) is None
+        assert types_of_other_codes(codes, ["a", "b@@"]) is None
+        assert types_of_other_codes(codes, ["a", "ab"]) == "1 of 1"

@@ -97,16 +97,19 @@ def test_unknown_tokens_are_counted_said_and_warned_of(
     task: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     overlap, table, counts = map(Path, ("overlap", "table", "counts"))
-    write_lines("test.target", ["w2x w1x w3x"])
+    write_lines("test.target", ["w2x w2x w2x"])
     write_json(overlap, TrainingOverlap(2, {"test": Overlap(30, 2, 3, 2)}))
     tables = [task / "vocabulary/en.tsv", task / "vocabulary/fr.tsv"]
-    for word, share in (("zz", "25.0%"), ("w3", "0.0%")):
-        write_lines("test.source", [f"w1 w2 {word}"])
+    codes = [Path("en.codes"), Path("fr.codes")]
+    write_lines(codes[0], ["#version: 0.2", "w 2</w>"])
+    write_lines(codes[1], ["#version: 0.2", "w 2", "w2 x</w>"])
+    for word, share, bpe in (("zz", "25.0%", []), ("w2", "0.0%", codes)):
+        write_lines("test.source", [f"w2 w2 {word}"])
         count_dataset(
             train=task / "dataset/train.json",
             valid=task / "dataset/valid.json",
             tests=files_by_set(["test.source", "test.target"]),
-            encoding=Encoding([], tables, []),
+            encoding=Encoding(bpe, tables, []),
             overlap=overlap,
             table=table,
             counts=counts,

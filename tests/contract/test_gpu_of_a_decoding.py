@@ -10,6 +10,7 @@ import torch
 from convs2s import devices
 from convs2s.cli.main import main
 from convs2s.config.decoding import DecodingSettings
+from convs2s.decoding.device import search_device
 from convs2s.decoding.rescoring import score_n_best
 from convs2s.decoding.translate import translator_of_job
 from convs2s.devices import VISIBLE, own_gpus
@@ -31,6 +32,15 @@ def computed_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     monkeypatch.chdir(tmp_path)
     Path("text").write_text("w1 w2 w3\nw4 w5\n")
     return names
+
+
+def test_whether_there_is_a_gpu_is_asked_of_torch_where_it_is(
+    computed_on: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert search_device("auto") == "cpu"
+    monkeypatch.setattr("importlib.util.find_spec", Mock(return_value=None))
+    assert search_device("auto") == "cpu"
+    assert computed_on == [""]
 
 
 def test_no_job_takes_the_gpu_of_a_training(

@@ -53,7 +53,8 @@ def test_what_counts_is_processor_time_and_the_candidates_take_turns(
     monkeypatch.setattr(choice, "timeit", seconds)
     monkeypatch.setattr(choice, "SHARED_SECONDS", 0.0)
     found = training_rates(SMALL)
-    assert found[slow] > 0
+    # A step takes three times 2 seconds, and multiplies 320 rows, three times two operations.
+    assert found[slow] == 320 * choice.TRAINED_ROWS
     for name, rate in found.items():
         assert rate == (found[slow] if name == slow else 2 * found[slow])
     assert turns[:: len(SMALL)] == matmul.kernels() * choice.LEAST_ROUNDS
@@ -77,6 +78,8 @@ def test_the_faster_one_by_more_than_noise_is_measured_once_for_each_shape(
     for damaged in (3, {"blas": 1.0}):
         cache.write_text(json.dumps({first: damaged}))
         says(refusal(fastest_kernel, SMALL), "kernels.json: not what this program")
+    monkeypatch.setattr("torch.backends.mkldnn.is_available", Mock(return_value=False))
+    assert fastest_kernel(SMALL) == "blas"
 
 
 def test_without_a_cache_it_is_said_and_nothing_is_measured(

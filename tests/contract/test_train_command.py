@@ -44,7 +44,7 @@ OPTIONS = """
 => 3 blas cpu 15.0 False None False
 --threads 2 --products onednn --device auto => 2 onednn auto 15.0 False None False
 --checkpoint-minutes 0.5 --tensorboard => 3 blas cpu 0.5 True None False
---time-limit 90 --requeue => 3 blas cpu 15.0 False 90.0 True
+--time-limit 90 --requeue --workers 0 --cpus 5 => 5 blas cpu 15.0 False 90.0 True
 """
 
 
@@ -55,8 +55,8 @@ def test_what_no_option_says_is_the_configurations(
     threads = load(copy).model("small").training.threads
     assert (jobs[-1].threads, jobs[-1].device) == (threads, "auto")
     # A time limit is a scheduler's.
-    run(*TRAIN, "--time-limit", 90)
-    assert jobs[-1].time_limit is None
+    run(*TRAIN, "--time-limit", 90, "--workers", 0, "--cpus", 5)
+    assert (jobs[-1].threads, jobs[-1].time_limit) == (5, None)
     run.monkeypatch.setenv("PBS_JOBID", "7.server")
     Path("config.local.yaml").write_text("{cores: 3, products: blas, device: cpu}")
     for options, expected in rows(OPTIONS):

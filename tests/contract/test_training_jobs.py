@@ -63,6 +63,9 @@ def test_it_stops_before_its_limit_or_the_end_that_slurm_states(
         with monkeypatch.context() as patch:
             patch.setattr(time, "monotonic", lambda: math.inf)
             assert interruption.reason() == reason
+    assert Interruption(launcher=os.getppid()).reason() is None
+    reason = "the process that started the workers has ended"
+    assert Interruption(launcher=os.getpid()).reason() == reason
 
 
 def test_slurm_says_when_a_job_ends(monkeypatch: pytest.MonkeyPatch) -> None:

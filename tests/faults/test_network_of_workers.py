@@ -138,7 +138,7 @@ def test_a_worker_without_others_ends_at_its_time_limit(
         with joined("cpu", 1.0):
             pass
 
-    says(refusal(join), "worker 0: the workers did not connect in time")
+    says(refusal(join), "worker 0: the workers did not connect in time (Timed out ")
     assert time.monotonic() - begun < 30.0
 
 

@@ -3,11 +3,13 @@
 from itertools import starmap
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from convs2s.files.text import read_lines, write_lines
 from convs2s.text.align import align_words
 from convs2s.text.dictionary import build_dictionary
+from convs2s.text.fast_align import _digamma
 from convs2s.text.links import Link, grow_diag_final_and, read_links
 from tests.support.golden import golden_lines, plain_or_packed
 
@@ -57,6 +59,11 @@ def test_alignment_finds_fast_aligns_links(
     links = tmp_path / "links"
     align_words(source=source, target=target, links=links, pairs=None)
     assert list(read_links(links)) == links_of(golden, "symal.gdfa")
+
+
+def test_digamma_at_a_half_and_at_one() -> None:
+    expected = -np.euler_gamma - np.log([4, 1])
+    assert _digamma(np.array([0.5, 1.0])) == pytest.approx(expected, abs=1e-10)
 
 
 def test_dictionary_has_the_most_frequent_targets(

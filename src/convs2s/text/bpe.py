@@ -49,20 +49,16 @@ def learn_codes(word_counts: Iterable[tuple[str, int]], merges: int) -> str:
     Raises:
         UserError: there is no word to learn from.
     """
-    lines = []
-    longest = 0
-    for word, count in word_counts:
-        if word not in RESERVED_WORDS:
-            lines.append(f"{word} {count}\n")
-            longest = max(longest, len(word))
-    if not lines:
+    counts = [pair for pair in word_counts if pair[0] not in RESERVED_WORDS]
+    if not counts:
         raise UserError(
             "BPE codes cannot be learned: the training text holds no word. corpus/counts.txt says "
             "why its pairs were dropped; loosen `clean`, or give more text"
         )
-    if longest == 1:
+    if all(len(word) == 1 for word, _ in counts):
         # There is nothing to merge, and subword-nmt fails on such a text.
         return _VERSION
+    lines = [f"{word} {count}\n" for word, count in counts]
     codes = io.StringIO()
     # Hides subword-nmt's progress bar and its remarks.
     with redirect_stderr(io.StringIO()):

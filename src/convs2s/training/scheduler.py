@@ -106,11 +106,7 @@ def queueing_again() -> Iterator[None]:
         if shown.returncode == 0 and "JobState=RUNNING" not in words:
             raise
         print(f"convs2s: {error}", file=sys.stderr)
-        print(
-            f"convs2s: asking Slurm to queue job {job} again",
-            file=sys.stderr,
-            flush=True,
-        )
+        print(f"convs2s: asking Slurm to queue job {job} again", file=sys.stderr)
         setting = "Requeue=1" if "Requeue=1" in words else "Requeue=0"
         # Slurm ends this process by SIGTERM. Replace torchrun's handler, which raises an exception.
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
