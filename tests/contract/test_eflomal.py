@@ -14,11 +14,12 @@ def test_it_links_what_can_be_aligned(tmp_path: Path) -> None:
     write_lines(tmp_path / "en", ["the house", "", "the red car"] * 4)
     write_lines(tmp_path / "fr", ["la maison", "x", "la voiture"] * 4)
     links = tmp_path / "links"
-    align_words(
+    aligned = align_words(
         source=tmp_path / "en",
         target=tmp_path / "fr",
         links=links,
         pairs=None,
         aligner="eflomal",
     )
+    assert aligned == 8
     assert list(map(bool, read_links(links))) == [True, False, True] * 4

@@ -57,8 +57,10 @@ def test_alignment_finds_fast_aligns_links(
     """Of real text, the test takes minutes: it runs on ours alone."""
     source, target = sides
     links = tmp_path / "links"
-    align_words(source=source, target=target, links=links, pairs=None)
-    assert list(read_links(links)) == links_of(golden, "symal.gdfa")
+    aligned = align_words(source=source, target=target, links=links, pairs=None)
+    expected = links_of(golden, "symal.gdfa")
+    assert list(read_links(links)) == expected
+    assert aligned == len(expected)
 
 
 def test_digamma_at_a_half_and_at_one() -> None:

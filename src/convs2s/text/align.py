@@ -55,8 +55,8 @@ def align_words(
     pairs: int | None,
     seed: int = 1,
     aligner: AlignerName = "fast_align",
-) -> None:
-    """Align the words of a parallel corpus.
+) -> int:
+    """Align the words of a parallel corpus, and return the number of pairs that were aligned.
 
     Words are separated by blanks, and the text must not be split into BPE tokens. ``|||`` is a word
     like any other. A pair with an empty side, or with more than 1023 words on one side, is not
@@ -94,16 +94,19 @@ def align_words(
             yield pair if can_be_aligned else None
 
     align = _eflomal_directions if aligner == "eflomal" else _fast_align_directions
+    aligned = 0
     # eflomal's temporary folder is removed once its links are read or the generator is closed.
     with closing(align(sample, states)) as directions, atomic_text(links) as stream:
         for pair in sample():
             symmetrized: list[Link] = []
             if pair:
+                aligned += 1
                 forward, reverse = next(directions)
                 symmetrized = grow_diag_final_and(forward, reverse)
             stream.write(" ".join(f"{i}-{j}" for i, j in symmetrized) + "\n")
     if states.exists():
         shutil.rmtree(states)
+    return aligned
 
 
 def _fast_align_directions(sample: Sample, states: Path) -> Directions:
