@@ -59,20 +59,16 @@ def test_lines_of_a_test_set_in_training_text() -> None:
         Preparation("moses_train", "fr").prepare,
     )
 
-    def dropped(known: EvaluationText) -> int:
-        """Write the training text without lines that are known; count them."""
-        report = tokenize_and_filter(
-            TRAIN,
-            sides=sides,
-            report=Path("train.json"),
-            minimum=1,
-            maximum=None,
-            ratio=None,
-            prepare=prepare,
-            shares_line=known.shares_line,
-        )
-        return report["dropped"]["overlap"]
-
+    write_training_text = partial(
+        tokenize_and_filter,
+        TRAIN,
+        sides=sides,
+        report=Path("train.json"),
+        minimum=1,
+        maximum=None,
+        ratio=None,
+        prepare=prepare,
+    )
     for source, target, shared, training in rows(SHARED):
         for name, text in zip(names, ("No.", "Non.", source, target), strict=True):
             write_lines(name, [text])
@@ -83,12 +79,13 @@ def test_lines_of_a_test_set_in_training_text() -> None:
             evaluation=evaluation,
             output=Path("overlap.json"),
         )
-        assert dropped(EvaluationText({}, prepare)) == 0
+        write_training_text()
         of_test = Overlap(source.count("\n") + 1, *map(int, shared.split()))
         sets = {"valid": Overlap(1, 0, 0, 0), "test": of_test}
         assert count() == TrainingOverlap(int(training), sets)
         # The switch drops them, says so, and leaves none.
-        assert dropped(evaluation) == int(training)
+        report = write_training_text(shares_line=evaluation.shares_line)
+        assert report["dropped"]["overlap"] == int(training)
         assert len(list(read_line_pairs(*sides))) == len(TRAIN) - int(training)
         assert count().training == 0
 
