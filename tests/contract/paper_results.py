@@ -1,7 +1,7 @@
 """A results folder as a run of the paper leaves it, small and made up."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from convs2s.config.load import load
@@ -77,7 +77,7 @@ class PaperResults:
     folder: Path
     settings: Settings
     cells: dict[str, list[Cell]]
-    inputs: list[str] = field(default_factory=list)
+    inputs: list[str]
 
     @property
     def tables(self) -> Mapping[str, Table]:
@@ -123,7 +123,7 @@ def write_paper_results(folder: Path, root: Path) -> PaperResults:
         paper=tables,
         options=loaded.options.model_copy(update={"scale": "tiny"}),
     )
-    results = PaperResults(folder, settings, {name: [] for name in tables})
+    results = PaperResults(folder, settings, {name: [] for name in tables}, [])
     ledger: list[LedgerEntry] = []
     for name, table in tables.items():
         for row in settings.scale.shown_rows(table):

@@ -5,10 +5,10 @@ That they equal the original scripts' is in reference/test_bleu.py.
 
 import random
 from functools import partial
-from typing import Any
 
 import numpy as np
 import pytest
+import yaml
 
 from convs2s.scoring.bleu import (
     SEPARATORS,
@@ -90,37 +90,33 @@ def test_without_case_means_a_to_z() -> None:
 ENGLISH = "She runs to the river."
 
 # A form of BLEU and a line in which it sees no words.
-UNSEEN = """
-13a 她每天早上六点去河边跑步。
-intl 她每天早上六点去河边跑步。
-tokenized 她每天早上六点去河边跑步。
-13a 彼は毎朝六時に川まで走ります。
-zh テーブルのうえでねむる
-zh เธอวิ่งไปที่แม่น้ำทุกเช้า
-13a គាត់រត់ទៅទន្លេរៀងរាល់ព្រឹក
-"""
-SEEN = """
-zh 她每天早上六点去河边跑步。
-char 她每天早上六点去河边跑步。
-tokenized 她 每天 早上 六点 去 河边 跑步 。
-char เธอวิ่งไปที่แม่น้ำทุกเช้า
-tokenized เธอ วิ่ง ไป ที่ แม่น้ำ ทุก เช้า
-13a Вона біжить до річки.
-13a 그는 매일 아침 강으로 달린다.
-"""
-
-
-def forms_and_lines(table: str) -> list[list[Any]]:
-    return [row.split(" ", 1) for row in table.strip().splitlines()]
+UNSEEN = yaml.safe_load("""
+- [13a, 她每天早上六点去河边跑步。]
+- [intl, 她每天早上六点去河边跑步。]
+- [tokenized, 她每天早上六点去河边跑步。]
+- [13a, 彼は毎朝六時に川まで走ります。]
+- [zh, テーブルのうえでねむる]
+- [zh, เธอวิ่งไปที่แม่น้ำทุกเช้า]
+- [13a, គាត់រត់ទៅទន្លេរៀងរាល់ព្រឹក]
+""")
+SEEN = yaml.safe_load("""
+- [zh, 她每天早上六点去河边跑步。]
+- [char, 她每天早上六点去河边跑步。]
+- [tokenized, 她 每天 早上 六点 去 河边 跑步 。]
+- [char, เธอวิ่งไปที่แม่น้ำทุกเช้า]
+- [tokenized, เธอ วิ่ง ไป ที่ แม่น้ำ ทุก เช้า]
+- [13a, Вона біжить до річки.]
+- [13a, 그는 매일 아침 강으로 달린다.]
+""")
 
 
 def test_bleu_says_where_it_sees_no_words() -> None:
     """A word of a script without blanks has few letters. One line of twenty is let pass."""
-    for form, line in forms_and_lines(UNSEEN):
+    for form, line in UNSEEN:
         warning = str(warning_of_bleu(form, [ENGLISH, line], [ENGLISH] * 2))
         says(warning, "1 words", "1 of 4 lines", "tokenizer zh for Chinese or char")
         assert warning_of_bleu(form, [ENGLISH] * 19, [line]) is None
-    for form, line in forms_and_lines(SEEN):
+    for form, line in SEEN:
         assert warning_of_bleu(form, [ENGLISH, line], [ENGLISH] * 2) is None, line
 
 

@@ -5,11 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from convs2s.data.dataset import read_description
 from convs2s.data.dataset_counts import Encoding, count_dataset
 from convs2s.data.overlap import EvaluationText, count_overlap, files_by_set
 from convs2s.files.text import read_line_pairs, read_lines, write_json, write_lines
-from convs2s.layout import TaskFolder
 from convs2s.publish.card import model_card
 from convs2s.scoring.data_counts import (
     DataCounts,
@@ -157,14 +155,12 @@ def test_notes_stand_beside_the_scores_of_their_test_set() -> None:
 
 def test_counts_are_in_the_card_of_a_model_of_that_data(results: Path) -> None:
     model = results / "models/small/seed1/model.safetensors"
-    path = Path(TaskFolder(str(results)).dataset_counts)
+    path = results / "dataset/counts.json"
     assert "in the training text: not recorded here" in model_card(model)
-    stores = {
-        f"dataset/{split}.arrow": read_description(
-            results / f"dataset/{split}.json"
-        ).sha256
-        for split in ("train", "valid")
-    }
+    stores = {}
+    for split in ("train", "valid"):
+        description = score_files.read(results / f"dataset/{split}.json")
+        stores[f"dataset/{split}.arrow"] = description["sha256"]
     unknown = {"train": MANY, "valid": NONE, "test": NONE}
     overlap = TrainingOverlap(0, {"test": Overlap(3, 0, 0, 0)})
     write_json(path, DataCounts(stores, unknown, overlap))
