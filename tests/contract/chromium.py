@@ -70,8 +70,13 @@ class Page:
 
     def open(self, place: Path | str, *, width: int, scheme: str) -> None:
         """Open a file or an address, ``light`` or ``dark``, until all is drawn."""
-        size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
-        self.call("Emulation.setDeviceMetricsOverride", **size)
+        self.call(
+            "Emulation.setDeviceMetricsOverride",
+            width=width,
+            height=900,
+            deviceScaleFactor=1,
+            mobile=False,
+        )
         feature = {"name": "prefers-color-scheme", "value": scheme}
         self.call("Emulation.setEmulatedMedia", features=[feature])
         address = place if isinstance(place, str) else place.as_uri()

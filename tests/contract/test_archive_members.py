@@ -8,8 +8,6 @@ import pytest
 from convs2s.download.archives import is_archive, open_member
 from tests.support.archives import COMPRESS, TEXT, make_archive, noise, read
 
-MEMBERS = {"a/one.en": TEXT, "a/two.en": TEXT[::-1]}
-
 
 def test_compressed_files_and_members(tmp_path: Path) -> None:
     """Several streams end to end are one file."""
@@ -29,11 +27,15 @@ def test_compressed_files_and_members(tmp_path: Path) -> None:
 
 def test_members(tmp_path: Path) -> None:
     """A suffix may stand in capitals."""
+    members = {"a/one.en": TEXT, "a/two.en": TEXT[::-1]}
     for suffix in ("tar", "TGZ", "tar.bz2", "tbz2", "txz", "tar.zst", "ZIP"):
-        path = make_archive(tmp_path / f"a.{suffix}", MEMBERS)
+        path = make_archive(tmp_path / f"a.{suffix}", members)
         assert is_archive(path)
         assert read(path, "a/one.en") == TEXT
         assert read(path, "./a//two.en") == TEXT[::-1]
+        # What its reader raises passes through.
+        with pytest.raises(OSError, match="mine"), open_member(path, "a/one.en"):
+            raise OSError("mine")
 
 
 def test_a_reader_of_the_first_lines_does_not_wait_for_the_rest(tmp_path: Path) -> None:
@@ -41,9 +43,3 @@ def test_a_reader_of_the_first_lines_does_not_wait_for_the_rest(tmp_path: Path) 
     path.write_bytes(path.read_bytes()[:8000])
     with open_member(path, "one") as stream:
         assert stream.readline() == TEXT.splitlines(keepends=True)[0]
-
-
-def test_the_readers_own_errors_pass_through(tmp_path: Path) -> None:
-    path = make_archive(tmp_path / "a.tgz", MEMBERS)
-    with pytest.raises(OSError, match="mine"), open_member(path, "a/one.en"):
-        raise OSError("mine")

@@ -5,10 +5,10 @@ That they equal the original scripts' is in reference/test_bleu.py.
 
 import random
 from functools import partial
-from typing import Any
 
 import numpy as np
 import pytest
+import yaml
 
 from convs2s.scoring.bleu import (
     SEPARATORS,
@@ -48,9 +48,8 @@ def test_signatures_name_the_kind() -> None:
 
 
 def test_text_scores_from_0_to_100() -> None:
-    for metric in (corpus_bleu, plain_bleu, chrf):
-        assert metric(REFERENCE, REFERENCE).score == pytest.approx(100)
-        assert metric(["", ""], REFERENCE).score == 0
+    assert chrf(REFERENCE, REFERENCE).score == pytest.approx(100)
+    assert chrf(["", ""], REFERENCE).score == 0
     # A sentence is not asked for longer n-grams than it has.
     assert sentence_bleu("tokenized")("a b", "a b") == pytest.approx(100)
 
@@ -91,54 +90,46 @@ def test_without_case_means_a_to_z() -> None:
 ENGLISH = "She runs to the river."
 
 # A form of BLEU and a line in which it sees no words.
-UNSEEN = """
-13a 她每天早上六点去河边跑步。
-intl 她每天早上六点去河边跑步。
-tokenized 她每天早上六点去河边跑步。
-13a 彼は毎朝六時に川まで走ります。
-zh テーブルのうえでねむる
-zh เธอวิ่งไปที่แม่น้ำทุกเช้า
-13a គាត់រត់ទៅទន្លេរៀងរាល់ព្រឹក
-"""
-SEEN = """
-zh 她每天早上六点去河边跑步。
-char 她每天早上六点去河边跑步。
-tokenized 她 每天 早上 六点 去 河边 跑步 。
-char เธอวิ่งไปที่แม่น้ำทุกเช้า
-tokenized เธอ วิ่ง ไป ที่ แม่น้ำ ทุก เช้า
-13a Вона біжить до річки.
-13a 그는 매일 아침 강으로 달린다.
-"""
-
-
-def forms_and_lines(table: str) -> list[list[Any]]:
-    return [row.split(" ", 1) for row in table.strip().splitlines()]
+UNSEEN = yaml.safe_load("""
+- [13a, 她每天早上六点去河边跑步。]
+- [intl, 她每天早上六点去河边跑步。]
+- [tokenized, 她每天早上六点去河边跑步。]
+- [13a, 彼は毎朝六時に川まで走ります。]
+- [zh, テーブルのうえでねむる]
+- [zh, เธอวิ่งไปที่แม่น้ำทุกเช้า]
+- [13a, គាត់រត់ទៅទន្លេរៀងរាល់ព្រឹក]
+""")
+SEEN = yaml.safe_load("""
+- [zh, 她每天早上六点去河边跑步。]
+- [char, 她每天早上六点去河边跑步。]
+- [tokenized, 她 每天 早上 六点 去 河边 跑步 。]
+- [char, เธอวิ่งไปที่แม่น้ำทุกเช้า]
+- [tokenized, เธอ วิ่ง ไป ที่ แม่น้ำ ทุก เช้า]
+- [13a, Вона біжить до річки.]
+- [13a, 그는 매일 아침 강으로 달린다.]
+""")
 
 
 def test_bleu_says_where_it_sees_no_words() -> None:
     """A word of a script without blanks has few letters. One line of twenty is let pass."""
-    for form, line in forms_and_lines(UNSEEN):
+    for form, line in UNSEEN:
         warning = str(warning_of_bleu(form, [ENGLISH, line], [ENGLISH] * 2))
         says(warning, "1 words", "1 of 4 lines", "tokenizer zh for Chinese or char")
         assert warning_of_bleu(form, [ENGLISH] * 19, [line]) is None
-    for form, line in forms_and_lines(SEEN):
+    for form, line in SEEN:
         assert warning_of_bleu(form, [ENGLISH, line], [ENGLISH] * 2) is None, line
 
 
-UNSEEN_BY_ROUGE = (
-    "книга 5 на столі 2020",
-    "她每天早上六点去河边跑步。",
-    "το βιβλίο είναι",
-)
-SEEN_BY_ROUGE = "L'été, elle a mangé à Évry.", "Con mèo đang ngủ.", "2020: 5 %", ""
-
-
 def test_rouge_says_where_it_sees_no_words() -> None:
-    for line in UNSEEN_BY_ROUGE:
+    for line in (
+        "книга 5 на столі 2020",
+        "她每天早上六点去河边跑步。",
+        "το βιβλίο είναι",
+    ):
         warning = str(warning_of_rouge([line, ENGLISH]))
         says(warning, "1 of 2 lines", "words of a to z", "score bleu")
         assert warning_of_rouge([line, *[ENGLISH] * 19]) is None
-    for line in SEEN_BY_ROUGE:
+    for line in ("L'été, elle a mangé à Évry.", "Con mèo đang ngủ.", "2020: 5 %", ""):
         assert warning_of_rouge([line, ENGLISH]) is None
 
 

@@ -47,11 +47,6 @@ def test_a_glossary_is_a_part_of_a_word() -> None:
         assert Glossaries([pattern]).match(word) == (parts == word), pattern
 
 
-def test_glossaries_are_marked_where_the_word_goes_on() -> None:
-    bpe = Bpe(CODES, glossaries=["USA", "[0-9]+"])
-    assert bpe.split("lowUSA low12er USA") == "low@@ USA low@@ 12@@ e@@ r USA"
-
-
 def test_reserved_words_are_tokens_of_their_own() -> None:
     """subword-nmt would split them: ``<unk>`` of text that comes tokenized is no letters."""
     reserved = [(word, 100) for word in RESERVED_WORDS]

@@ -145,8 +145,7 @@ def report(here: Path, plan: str, typed: str, prefix: str = "") -> str:
 
 
 def test_the_report(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    fake_sinfo(here, f"cat << EOF\n{SINFO}EOF")
-    monkeypatch.setenv("PATH", f"{here}/bin:/usr/bin:/bin")
+    fake_sinfo(here, f"printf %s '{SINFO}'")
     assert report(here, PLAN, ON_SLURM) == REPORT.read_text()
     of_module = PLAN.replace("rule ", "rule ours_")
     said = report(here, of_module, f"ours_{ON_SLURM}", prefix="ours_")

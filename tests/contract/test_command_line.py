@@ -188,14 +188,21 @@ def test_train_by_hand(run: Terminal, task: Path) -> None:
     assert Path("history.jsonl").is_file()
 
 
-def test_config_prints_what_applies_without_passwords(
+def test_config_prints_the_headlines_unless_told_without_passwords(
     copy: Path, run: Terminal
 ) -> None:
     options = "mirrors: ['https://me:secret@host/m?token=secret']\n"
     (copy / "config.yaml").write_text(options)
-    output = run("config", "--task", "demo_en_fr")
-    says(output, "name: demo_en_fr", "- https://host/m?***\n")
+    asked = "config", "--task", "demo_en_fr"
+    output = run(*asked)
+    says(output, "- https://host/m?***\n")
     assert "secret" not in output
+    usual = yaml.safe_load(output)
+    names = [part.get("name") for part in usual.values()]
+    assert names == ["demo_en_fr", "demo", "beam5", "paper", None]
+    assert not {"scale", "overrides"} & usual["options"].keys()
+    other = yaml.safe_load(run(*asked, "--model", "small", "--decoding", "greedy"))
+    assert (other["model"]["name"], other["decoding"]["beam"]) == ("small", 1)
 
 
 def test_any_terminal_is_written_to(monkeypatch: pytest.MonkeyPatch) -> None:

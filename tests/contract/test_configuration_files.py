@@ -33,6 +33,7 @@ def test_the_workflow_has_what_the_user_has_not(
     root: Path, settings: Settings, tmp_path: Path
 ) -> None:
     write_lines(tmp_path / "config/tasks/mine.yaml", [TASK])
+    (tmp_path / "config/tasks/.#mine.yaml").symlink_to("a lock of Emacs")
     write_lines(tmp_path / "config.yaml", ["unrelated: 1"])
     text = (root / "config/decodings.yaml").read_text("utf-8")
     changed = text.replace("beam: 12", "beam: 13")
@@ -40,6 +41,8 @@ def test_the_workflow_has_what_the_user_has_not(
     loaded = load(tmp_path, {"cores": 3}, shipped=root, given_by="config of the module")
     assert loaded.options.cores == 3
     assert loaded.tasks.keys() - settings.tasks.keys() == {"mine"}
+    headline = Headline(model="small", seeds=(1,), tests=("mine",), decoding="beam5")
+    assert loaded.tasks["mine"].headline == headline
     assert loaded.models == settings.models
     assert loaded.decodings["lstm_beam12"].beam == 13
 
@@ -63,14 +66,6 @@ def test_options_are_in_two_files_or_are_given(
     assert list(option_files(copy)) == ["config.yaml"]
     (copy / "config.yaml").unlink()
     assert list(option_files(copy)) == ["config/config.yaml"]
-
-
-def test_a_task_of_five_keys_has_a_headline(copy: Path) -> None:
-    (copy / "config/tasks/mine.yaml").write_text(TASK)
-    (copy / "config/tasks/.#mine.yaml").symlink_to("a lock of Emacs")
-    task = load(copy).tasks["mine"]
-    headline = Headline(model="small", seeds=(1,), tests=("mine",), decoding="beam5")
-    assert task.headline == headline
 
 
 def test_models_extend_others_in_files_of_ones_own(
@@ -107,6 +102,7 @@ def test_models_extend_others_in_files_of_ones_own(
     assert loaded.model_references() == {"a.safetensors"}
     assert loaded.model_files["second"] == "config/models.d/one.yaml"
     assert loaded.model_files["small"] == "config/models.yaml"
+    says(refusal(loaded.model, "smal"), "unknown model 'smal'; ")
 
 
 def test_what_snakemake_leaves_as_text_is_read_where_no_text_is_wanted(
@@ -129,14 +125,3 @@ def test_what_snakemake_leaves_as_text_is_read_where_no_text_is_wanted(
         assert getattr(loaded, part) == getattr(plain, part)
     assert loaded.models["demo"].training.clip == 1e-4
     assert loaded.tasks["demo_en_fr"].description == "3"
-
-
-def test_effective_takes_the_headline_unless_told(settings: Settings) -> None:
-    usual = settings.effective("demo_en_fr")
-    assert yaml.safe_load(yaml.safe_dump(usual)) == usual
-    names = [part.get("name") for part in usual.values()]
-    assert names == ["demo_en_fr", "demo", "beam5", "paper", None]
-    assert not {"scale", "overrides"} & set(usual["options"])
-    other = settings.effective("demo_en_fr", "small", "greedy")
-    assert (other["model"]["name"], other["decoding"]["beam"]) == ("small", 1)
-    says(refusal(settings.effective, "demo_en_fr", "smal"), "unknown model 'smal'; ")

@@ -39,12 +39,16 @@ def extract(
 
 def test_pairs_are_concatenated_in_order() -> None:
     target = gzip.compress(b"un\ndeux\n")
-    make_archive(local_path(URL, Path()), {"c.en": b"one\ntwo\n", "c.fr.gz": target})
+    make_archive(
+        local_path(URL, Path()),
+        {"c.en": b"one\ntwo\n", "c.fr.gz": target, "bad": b"a\n\xff\n"},
+    )
     own = write("own.en", "three\r\n\nlast"), write("own.fr", "trois\n \x85\n!")
     assert extract((f"{URL}#c.en", f"{URL}#c.fr.gz"), own) == [
         ["one", "two", "three\r", "", "last"],
         ["un", "deux", "trois", " \x85", "!"],
     ]
+    says(refusal(extract, (f"{URL}#bad",) * 2), "a.tgz#bad:2: not UTF")
 
 
 def test_every_nth_pair_is_held_out() -> None:
@@ -156,11 +160,6 @@ def test_what_is_no_pair_of_texts_is_named_and_leaves_the_earlier() -> None:
         says(refusal(extract, (source, target or source)), words)
         assert [list(read_lines(side)) for side in SIDES] == [["a"], ["a"]]
         assert sorted(Path("raw").iterdir()) == sorted(SIDES)
-
-
-def test_an_archives_member_is_named() -> None:
-    make_archive(local_path(URL, Path()), {"c.en": b"a\n\xff\n"})
-    says(refusal(extract, (f"{URL}#c.en",) * 2), "a.tgz#c.en:2: not UTF")
 
 
 def test_segments_without_ids_are_beside_any() -> None:

@@ -66,13 +66,12 @@ def test_a_training_counts_in_each_table_and_once_in_the_sum(
 
 def test_gpus_and_cores_are_told_apart(multi30k: Settings) -> None:
     cell = cells(multi30k, "table1")[0]
-    of_cell = {"table1": [cell]}
-    assert costs(multi30k, of_cell, BENCHMARKS).exhibits["table1"].measured is None
+    assert found(multi30k, "table1").total.measured is None
     train(cell, 0, hours=1, gpus=(8, 0))
     # The second goes on; of the third the time is not recorded.
     (train(cell, 1, hours=1) / "training.json").unlink()
     (train(cell, 2, hours=1) / "history.jsonl").unlink()
-    cost = costs(multi30k, of_cell, BENCHMARKS).exhibits["table1"]
+    cost = found(multi30k, "table1").total
     assert (cost.measured, cost.finished) == (Hours(gpus=8, cores=2), 2)
 
 

@@ -5,11 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from convs2s.data.dataset import read_description
 from convs2s.data.dataset_counts import Encoding, count_dataset
 from convs2s.data.overlap import EvaluationText, count_overlap, files_by_set
 from convs2s.files.text import read_line_pairs, read_lines, write_json, write_lines
-from convs2s.layout import TaskFolder
 from convs2s.publish.card import model_card
 from convs2s.scoring.data_counts import (
     DataCounts,
@@ -59,20 +57,16 @@ def test_lines_of_a_test_set_in_training_text() -> None:
         Preparation("moses_train", "fr").prepare,
     )
 
-    def dropped(known: EvaluationText) -> int:
-        """Write the training text without lines that are known; count them."""
-        report = tokenize_and_filter(
-            TRAIN,
-            sides=sides,
-            report=Path("train.json"),
-            minimum=1,
-            maximum=None,
-            ratio=None,
-            prepare=prepare,
-            shares_line=known.shares_line,
-        )
-        return report["dropped"]["overlap"]
-
+    write_training_text = partial(
+        tokenize_and_filter,
+        TRAIN,
+        sides=sides,
+        report=Path("train.json"),
+        minimum=1,
+        maximum=None,
+        ratio=None,
+        prepare=prepare,
+    )
     for source, target, shared, training in rows(SHARED):
         for name, text in zip(names, ("No.", "Non.", source, target), strict=True):
             write_lines(name, [text])
@@ -83,12 +77,13 @@ def test_lines_of_a_test_set_in_training_text() -> None:
             evaluation=evaluation,
             output=Path("overlap.json"),
         )
-        assert dropped(EvaluationText({}, prepare)) == 0
+        write_training_text()
         of_test = Overlap(source.count("\n") + 1, *map(int, shared.split()))
         sets = {"valid": Overlap(1, 0, 0, 0), "test": of_test}
         assert count() == TrainingOverlap(int(training), sets)
         # The switch drops them, says so, and leaves none.
-        assert dropped(evaluation) == int(training)
+        report = write_training_text(shares_line=evaluation.shares_line)
+        assert report["dropped"]["overlap"] == int(training)
         assert len(list(read_line_pairs(*sides))) == len(TRAIN) - int(training)
         assert count().training == 0
 
@@ -160,14 +155,12 @@ def test_notes_stand_beside_the_scores_of_their_test_set() -> None:
 
 def test_counts_are_in_the_card_of_a_model_of_that_data(results: Path) -> None:
     model = results / "models/small/seed1/model.safetensors"
-    path = Path(TaskFolder(str(results)).dataset_counts)
+    path = results / "dataset/counts.json"
     assert "in the training text: not recorded here" in model_card(model)
-    stores = {
-        f"dataset/{split}.arrow": read_description(
-            results / f"dataset/{split}.json"
-        ).sha256
-        for split in ("train", "valid")
-    }
+    stores = {}
+    for split in ("train", "valid"):
+        description = score_files.read(results / f"dataset/{split}.json")
+        stores[f"dataset/{split}.arrow"] = description["sha256"]
     unknown = {"train": MANY, "valid": NONE, "test": NONE}
     overlap = TrainingOverlap(0, {"test": Overlap(3, 0, 0, 0)})
     write_json(path, DataCounts(stores, unknown, overlap))

@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from convs2s.demo import corpus as demo
 from convs2s.demo.corpus import CORPUS_SHA256, DATA, read_demo_corpus, write_demo_corpus
 from convs2s.files.text import read_line_pairs
 from tests.support.refusals import refusal, says
@@ -31,7 +30,7 @@ def test_the_shipped_text_is_written_whole(tmp_path: Path) -> None:
 def test_a_damaged_file_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(demo, "DATA", tmp_path)
+    monkeypatch.setattr("convs2s.demo.corpus.DATA", tmp_path)
     file = tmp_path / "en_fr.txt.xz"
     whole = (DATA / file.name).read_bytes()
     for content in (None, whole[:5000], lzma.compress(b"train\na\nb\n")):

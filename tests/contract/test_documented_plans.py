@@ -69,9 +69,9 @@ def written(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Checkout:
     for example, appended_to in EXAMPLES.items():
         append(checkout, appended_to, (root / "examples" / example).read_text("utf-8"))
     for task in load(checkout.folder).tasks.values():
-        files = map(parse_file_reference, task.references(task.splits))
-        for path in (file.location for file in files if not file.is_url):
-            checkout.write(path, "A line.\n")
+        for file in map(parse_file_reference, task.references(task.splits)):
+            if not file.is_url:
+                checkout.write(file.location, "A line.\n")
     return checkout
 
 

@@ -73,20 +73,7 @@ def test_what_numbers_rest_on_is_there_with_checksums_and_no_store_state_or_mode
             file = {"@type": "File", "contentSize": size, "sha256": digest}
             assert file.items() <= entities[name].items()
     assert (exported / "SHA256SUMS").read_text("utf-8") == sums
-
-
-def test_a_score_is_computed_again_from_the_archive_alone(
-    exported: Path, run: Terminal
-) -> None:
-    text = (exported / RUN / "test.beam5.txt").read_bytes()
-    said = run("score", "bleu", "--reference", exported / TARGET, text=text)
-    stated = json.loads((exported / SCORE).read_text("utf-8"))
-    score = stated["bleu"]["detokenized"]
-    assert said.startswith(f"BLEU = {score['score']:.2f}  {score['signature']}")
-
-
-def test_the_making_of_a_score_names_its_inputs_and_versions(exported: Path) -> None:
-    entities = graph(exported)
+    # A score names what it was made of, and by what.
     making = entities[f"#making-{SCORE}"]
     # The model is stated, though it is no part of the archive.
     model = f"#{RUN}/model.safetensors"
@@ -100,12 +87,26 @@ def test_the_making_of_a_score_names_its_inputs_and_versions(exported: Path) -> 
     assert (source["sha256"], source["usageInfo"]) == ("a" * 64, "LicenseRef-WMT")
 
 
+def test_a_score_is_computed_again_from_the_archive_alone(
+    exported: Path, run: Terminal
+) -> None:
+    text = (exported / RUN / "test.beam5.txt").read_bytes()
+    said = run("score", "bleu", "--reference", exported / TARGET, text=text)
+    stated = json.loads((exported / SCORE).read_text("utf-8"))
+    score = stated["bleu"]["detokenized"]
+    assert said.startswith(f"BLEU = {score['score']:.2f}  {score['signature']}")
+
+
 def test_the_library_rocrate_reads_all_of_it(exported: Path) -> None:
     crate = pytest.importorskip("rocrate.rocrate").ROCrate(exported)
     assert {entity.id for entity in crate.get_entities()} == set(graph(exported))
     assert crate.get(f"#making-{SCORE}")["instrument"]["name"] == "convs2s"
-    described = crate.name, crate.description, crate.datePublished, crate.license
-    assert None not in described
+    assert None not in (
+        crate.name,
+        crate.description,
+        crate.datePublished,
+        crate.license,
+    )
 
 
 def test_files_of_a_storage_are_named_without_the_folders_of_their_local_copies(

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from convs2s.config import extensions
 from convs2s.config.architecture import NetworkSettings, parse_architecture
 from convs2s.config.extensions import (
+    VARIABLE,
     added,
     code_of,
     digest_of_extension,
@@ -50,9 +50,9 @@ def write(text: str, name: str = "own.py") -> Path:
 def test_the_options_of_the_current_folder_name_files(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.delenv(extensions.VARIABLE, raising=False)
+    monkeypatch.delenv(VARIABLE, raising=False)
     assert added("METRICS", ()) == {}
-    monkeypatch.delenv(extensions.VARIABLE)
+    monkeypatch.delenv(VARIABLE)
     Path("own.py").write_text(METRIC)
     Path("config.yaml").write_text("extensions: [other.py]")
     Path("config.local.yaml").write_text("extensions: [own.py]")

@@ -8,19 +8,13 @@ import pytest
 from convs2s.config.settings import Settings
 from convs2s.files.text import write_lines
 from convs2s.layout import Layout
-from convs2s.paper.cells import Cell, cells
+from convs2s.paper.cells import cells
 from convs2s.paper.failures import failures_of, reason_in
 from tests.support.refusals import rows
 
 LAYOUT = Layout("results", "downloads")
 
 pytestmark = pytest.mark.usefixtures("in_folder")
-
-
-@pytest.fixture
-def cell(demo: Settings) -> Cell:
-    """A cell of an ensemble of two."""
-    return cells(demo, "table2")[0]
 
 
 # The end of a log, and the reason that it states, if it does.
@@ -47,7 +41,8 @@ def test_the_fault_that_a_log_ends_with() -> None:
         assert (reason_in(file) or "") == reason, log
 
 
-def test_an_ensemble_fails_with_one_of_its_trainings(cell: Cell) -> None:
+def test_an_ensemble_fails_with_one_of_its_trainings(demo: Settings) -> None:
+    cell = cells(demo, "table2")[0]
     write_lines(LAYOUT.task(cell.task).model(cell.model, "seed1"), [])
     logs = f"logs/{cell.task}/{cell.model}"
     write_lines(f"{logs}/seed1/train.log", ["error: of before"])
@@ -75,8 +70,9 @@ test_filtered.beam5_en_de.cuda.speed =>
 
 @pytest.mark.parametrize(("logs", "failed"), rows(JOBS))
 def test_a_job_after_the_trainings_fails_by_its_own_newest_log(
-    cell: Cell, logs: str, failed: str
+    demo: Settings, logs: str, failed: str
 ) -> None:
+    cell = cells(demo, "table2")[0]  # of an ensemble of two
     assert (cell.testset, cell.decoding) == ("test_filtered", "beam5_en_de")
     for member in ("seed1", "seed2"):
         write_lines(LAYOUT.task(cell.task).model(cell.model, member), [])

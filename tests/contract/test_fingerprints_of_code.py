@@ -45,13 +45,12 @@ def test_fingerprints_are_kept_until_a_byte_changes(
         code.fingerprints(scripts, kept)
 
 
-CHAIN = "from convs2s import b", "import convs2s.c", "from convs2s.d import x"
-IN_BRACKETS = "from convs2s import (\n    b,\n    c,\n    d,\n)", "", ""
-
-
 def test_an_edit_of_what_is_imported_changes_a_fingerprint(package: Path) -> None:
     """Comments and docstrings do not."""
-    for imports in (CHAIN, IN_BRACKETS):
+    for imports in (
+        ("from convs2s import b", "import convs2s.c", "from convs2s.d import x"),
+        ("from convs2s import (\n    b,\n    c,\n    d,\n)", "", ""),
+    ):
         for name, text in zip("abc", imports, strict=True):
             (package / f"{name}.py").write_text(f"{text}\n", "utf-8")
         seen = [fingerprint_of(package / "a.py")]

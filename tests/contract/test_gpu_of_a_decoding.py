@@ -7,7 +7,6 @@ from unittest.mock import Mock
 import pytest
 import torch
 
-from convs2s import devices
 from convs2s.cli.main import main
 from convs2s.config.decoding import DecodingSettings
 from convs2s.decoding.device import search_device
@@ -28,7 +27,7 @@ def computed_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     monkeypatch.setenv(VISIBLE, "")
     monkeypatch.setattr(torch.cuda, "device_count", Mock(return_value=8))
-    monkeypatch.setattr(devices, "pick_device", pick_cpu)
+    monkeypatch.setattr("convs2s.devices.pick_device", pick_cpu)
     monkeypatch.chdir(tmp_path)
     Path("text").write_text("w1 w2 w3\nw4 w5\n")
     return names

@@ -33,9 +33,6 @@ def test_paragraphs_of_a_package(tmp_path: Path) -> None:
     path = write_package(tmp_path, dict.fromkeys(names, PAGE.encode()), "data.tar.xz")
     paragraphs = {"hd_1": "Druckänderung", "par_1": "Ein Text auf zwei Zeilen."}
     assert read_pages(path, "de") == {"a/b.html": paragraphs}
-
-
-def test_another_file_is_refused(tmp_path: Path) -> None:
     path = write_package(tmp_path, {}, "data.tar.zst")
     with pytest.raises(ValueError, match="no data"):
         read_pages(path, "de")

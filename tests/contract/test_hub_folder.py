@@ -1,7 +1,6 @@
 """A model as a folder of the Hugging Face Hub: its files, its card and the program of that."""
 
 import json
-import re
 import subprocess
 import sys
 from pathlib import Path
@@ -13,15 +12,7 @@ import yaml
 from convs2s.model_file import load_model, save_model
 from convs2s.publish.hub import HUB_FILES, MODEL_NAME, export_hub
 from tests.conftest import Terminal
-
-RUN = "models/small/seed1"
-
-
-@pytest.fixture
-def folder(results: Path, tmp_path: Path, run: Terminal) -> Path:
-    model = results / RUN / "model.safetensors"
-    run("export", "hub", model, tmp_path / "folder", "--license", "cc-by-4.0")
-    return tmp_path / "folder"
+from tests.contract.pages import fenced
 
 
 def front_matter(folder: Path) -> dict[str, Any]:
@@ -63,12 +54,15 @@ metrics: [bleu, chrf]
 """
 
 
-def test_the_card_states_each_score_with_its_test_set_and_signature(
-    results: Path, folder: Path
+def test_the_card_states_each_score_and_a_program_that_translates(
+    results: Path, tmp_path: Path, run: Terminal
 ) -> None:
+    model = results / "models/small/seed1/model.safetensors"
+    folder = tmp_path / "folder"
+    run("export", "hub", model, folder, "--license", "cc-by-4.0")
     assert not (folder / "bpe_codes.txt").exists()  # of words
     stated = front_matter(folder)
-    scores = json.loads((results / RUN / "test.beam5.bleu.json").read_bytes())
+    scores = json.loads(model.with_name("test.beam5.bleu.json").read_bytes())
     tokenized = scores["bleu"]["tokenized"]
     expected = yaml.safe_load(CARD)
     assert {key: stated[key] for key in expected} == expected
@@ -80,15 +74,11 @@ def test_the_card_states_each_score_with_its_test_set_and_signature(
         "value": round(tokenized["score"], 2),
         "args": {"signature": tokenized["signature"]},
     }
-    read = pytest.importorskip("huggingface_hub").ModelCard.load(folder / "README.md")
-    assert read.data.model_name == "tiny"
-    assert {one.metric_type for one in read.data.eval_results} == {"bleu", "chrf"}
-
-
-def test_the_cards_program_translates_without_snakemake(folder: Path) -> None:
-    card = (folder / "README.md").read_text("utf-8")
-    (program,) = re.findall(r"```python\n(.*?)```", card, re.DOTALL)
+    (program,) = fenced(folder / "README.md", "python")
     check = "\nassert not {'snakemake', 'huggingface_hub'} & set(sys.modules)\n"
     command = [sys.executable, "-c", program + check]
     said = subprocess.check_output(command, cwd=folder, input="w1 w2\nw3\n", text=True)
     assert len(said.splitlines()) == 2
+    read = pytest.importorskip("huggingface_hub").ModelCard.load(folder / "README.md")
+    assert read.data.model_name == "tiny"
+    assert {one.metric_type for one in read.data.eval_results} == {"bleu", "chrf"}
