@@ -69,7 +69,12 @@ class Page:
             self._note(answer)
 
     def open(self, place: Path | str, *, width: int, scheme: str) -> None:
-        """Open a file or an address, ``light`` or ``dark``, until all is drawn."""
+        """Open a file or an address, ``light`` or ``dark``, until all is drawn.
+
+        What was noted of pages before is forgotten.
+        """
+        self.complaints.clear()
+        self.fetched.clear()
         size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
         self.call("Emulation.setDeviceMetricsOverride", **size)
         feature = {"name": "prefers-color-scheme", "value": scheme}

@@ -39,7 +39,6 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
 
 @pytest.fixture
 def report(browser: Page, results: PaperResults) -> Page:
-    browser.complaints.clear()
     browser.open(results.output, width=1280, scheme="light")
     return browser
 
@@ -92,7 +91,7 @@ def test_pointing_at_a_value_shows_it(
     report.point(f"#{place} .drawing {mark}", 3)
     shown = "document.querySelector('#vg-tooltip-element.visible')?.textContent ?? ''"
     text = report.run(f"new Promise(done => setTimeout(() => done({shown}), 500))")
-    says(text, *words.split(" ... "))
+    says(text, words)
     report.picture(pictures / f"pointed_at_{place}.png")
 
 
@@ -161,13 +160,12 @@ def test_pages_look_alike_everywhere(
     width: int,
     pictures: Path,
 ) -> None:
-    browser.complaints.clear()
     ground = "getComputedStyle(document.body).backgroundColor"
     for page in (attention, results.output):
-        browser.fetched.clear()
         browser.open(page, width=width, scheme=scheme)
         assert set(browser.fetched) == {page.as_uri()}
         assert browser.run("document.documentElement.scrollWidth") <= width
+        assert browser.complaints == []
         assert (browser.run(ground) == "rgb(255, 255, 255)") == (scheme == "light")
     if width == 1400:
         # All that folds is closed.
@@ -214,8 +212,6 @@ def server(sharp: Path) -> Iterator[ModelServer]:
 
 @pytest.fixture
 def page(browser: Page, server: ModelServer) -> Page:
-    browser.complaints.clear()
-    browser.fetched.clear()
     browser.open(server.address, width=900, scheme="light")
     return browser
 

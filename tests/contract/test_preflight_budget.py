@@ -1,6 +1,7 @@
 """What a run will take, as preflight prints it before the run starts."""
 
 import gzip
+import json
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -14,6 +15,7 @@ from convs2s.config.settings import Settings
 from convs2s.costs import measured
 from convs2s.costs.budget import Budget, budgets, levels
 from convs2s.costs.exhibits import costs
+from convs2s.costs.measured import MeasuredSpeed
 from convs2s.costs.memory import requested_memory
 from convs2s.costs.preflight import (
     Machine,
@@ -22,8 +24,9 @@ from convs2s.costs.preflight import (
     report,
     training_rows,
 )
-from convs2s.costs.roofline import CalculatedSpeed, Update
+from convs2s.costs.roofline import CalculatedSpeed, Update, Work
 from convs2s.paper.cells import cells
+from tests.support import tiny
 from tests.support.own_pair import TASK
 from tests.support.refusals import rows
 
@@ -157,13 +160,12 @@ def test_what_does_not_fit_is_refused(settings: Settings) -> None:
         reasons = refusals([headline(settings, task)], machine)
         assert len(reasons) == (reason != "nothing")
         assert reason in "".join(reasons or ["nothing"])
-
-
-def test_results_that_are_there_need_no_more_space(settings: Settings) -> None:
-    found = replace(headline(settings, "wmt14_en_de"), downloads={})
-    tight = replace(LARGE, results=int(found.disk) - 10**6)
-    assert refusals([found], tight)
-    assert refusals([replace(found, present=10**6 + 1)], tight) == []
+    # Results that are there need no more space.
+    found = headline(settings, "wmt14_en_fr_word")
+    tight = replace(LARGE, is_one_disk=False, results=int(found.disk) - 10**6)
+    for present in (0, 10**6 + 1):
+        reasons = refusals([replace(found, present=present)], tight)
+        assert bool(reasons) == (present == 0)
 
 
 def test_tables_have_their_trainings_and_hours_stand_once(settings: Settings) -> None:
@@ -210,8 +212,9 @@ def test_hours_of_a_measured_machine_are_those_of_its_cores() -> None:
 
 
 def test_updates_are_measured_where_jobs_run_here(
-    monkeypatch: pytest.MonkeyPatch,
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Once for each network: what is kept is used for larger ones."""
     monkeypatch.setattr(measured, "_SECONDS", 0)
     log = Path("preflight.log")
     preflight(
@@ -223,3 +226,18 @@ def test_updates_are_measured_where_jobs_run_here(
         log=log,
     )
     assert re.search("^demo +2 +1 CPU thread +fp32 ", log.read_text(), re.MULTILINE)
+    model = tiny.settings({"positions": {"maximum": 64}}, batch={"sentences": 8})
+    small = Work(model.architecture, model.training, (50, 50), tokens=240, threads=1)
+    wider = model.architecture.model_copy(update={"embedding": 64})
+    works = [replace(small, architecture=wider), small]
+    kept = Path("kept.json")
+    first = MeasuredSpeed(works, settings.costs, "cpu", kept)
+    assert first.update(small, 240).seconds > 0
+    # The smallest network alone was measured.
+    ((key, figures),) = json.loads(kept.read_text("utf-8")).items()
+    assert len(figures) == 2
+    kept.write_text(json.dumps({key: [2, 0.5]}))
+    again = MeasuredSpeed(works, settings.costs, "cpu", kept)
+    assert again.update(small, 10).seconds == 2 + 0.5 * 10
+    ratio = works[0].weights / small.weights
+    assert again.update(works[0], 10).seconds == pytest.approx(7 * ratio)
