@@ -118,10 +118,6 @@ class Page:
         self.point(selector)
         self.run(f"document.querySelector({json.dumps(selector)}).click()")
 
-    def press_enter(self) -> None:
-        """Press the Enter key as where it writes a line's end, and let it go."""
-        self.press("Enter", text="\r")
-
     def press(self, key: str, *, control: bool = False, text: str = "") -> None:
         """Press a key, which writes nothing unless a text is given, and let it go."""
         codes = {"Enter": 13, "Tab": 9, "Escape": 27, "ArrowUp": 38, "ArrowRight": 39}

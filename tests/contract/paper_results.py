@@ -130,7 +130,18 @@ def write_paper_results(folder: Path, root: Path) -> PaperResults:
             if table.rows[row].kind == "ours":
                 columns = [CellAddress(name, row, one.key) for one in table.columns]
                 entries = _entries(folder, columns)
-                results.cells[name] += [_cell(address, entries) for address in columns]
+                for address in columns:
+                    cell = Cell(
+                        address,
+                        measure="bleu_tokenized",
+                        task="task",
+                        model=entries[0].run.model,
+                        testset="test",
+                        decoding="beam5",
+                        phrases=None,
+                        records=entries,
+                    )
+                    results.cells[name].append(cell)
                 if (row + 1) % 3:
                     ledger += entries
     # The speed of a run is of no test set, and rests on its history.
@@ -141,15 +152,14 @@ def write_paper_results(folder: Path, root: Path) -> PaperResults:
         fingerprint=fingerprint_of({}),
         inputs={},
         table_cells=(),
-        run=replace(ledger[0].run, testset=None, decoding=None),
+        run=RunNames("task", "model1", "seed1", None, None),
         lines=None,
         sha256={f"{run}/history.jsonl": "0c" * 32},
     )
     lines = [f"{entry.line()}\n" for entry in (*ledger, speed)]
     results.write("paper/ledger.jsonl", "".join(lines))
     results.write("paper/claims.json", CLAIMS)
-    _write_trainings(results)
-    _write_texts(results)
+    _write_runs(results)
     return results
 
 
@@ -180,21 +190,12 @@ def _entries(folder: Path, columns: Sequence[CellAddress]) -> list[LedgerEntry]:
     return entries
 
 
-def _cell(address: CellAddress, entries: Sequence[LedgerEntry]) -> Cell:
-    return Cell(
-        address,
-        measure="bleu_tokenized",
-        task="task",
-        model=entries[0].run.model,
-        testset="test",
-        decoding="beam5",
-        phrases=None,
-        records=entries,
-    )
+def _write_runs(results: PaperResults) -> None:
+    """Write histories of ten epochs, records and logs, then twelve translations of one run.
 
-
-def _write_trainings(results: PaperResults) -> None:
-    """Write histories of ten epochs, records and logs."""
+    Every fifth translation had unknown words. Beside them are their references, the attention of
+    an example and a picture of phrases.
+    """
     for model in ("model1", "model2"):
         for seed in (1, 2):
             run = f"task/models/{model}/seed{seed}"
@@ -207,13 +208,6 @@ def _write_trainings(results: PaperResults) -> None:
             results.write(f"{run}/training.json", RECORD % gpu)
             log = results.folder / f"logs/task/{model}/seed{seed}/train.log"
             write_lines(log, ["trained"])
-
-
-def _write_texts(results: PaperResults) -> None:
-    """Write twelve translations, of which every fifth had unknown words, and their references.
-
-    Beside them are the attention of an example and a picture of phrases.
-    """
     lines = references = ""
     for number in range(1, 13):
         words = WORDS if number % 5 else UNKNOWN_WORDS
