@@ -224,6 +224,13 @@ def in_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
 
 
+@pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The test's own cache, in place of the user's."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    return tmp_path / "cache/convs2s"
+
+
 @pytest.fixture(scope="session")
 def sharp(model: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A model of larger random weights and long sentences, whose outputs hang by little."""

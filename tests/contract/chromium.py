@@ -69,14 +69,14 @@ class Page:
             self._note(answer)
 
     def open(self, place: Path | str, *, width: int, scheme: str) -> None:
-        """Open a file or an address, ``light`` or ``dark``, until all is drawn."""
-        self.call(
-            "Emulation.setDeviceMetricsOverride",
-            width=width,
-            height=900,
-            deviceScaleFactor=1,
-            mobile=False,
-        )
+        """Open a file or an address, ``light`` or ``dark``, until all is drawn.
+
+        What was noted of pages before is forgotten.
+        """
+        self.complaints.clear()
+        self.fetched.clear()
+        size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
+        self.call("Emulation.setDeviceMetricsOverride", **size)
         feature = {"name": "prefers-color-scheme", "value": scheme}
         self.call("Emulation.setEmulatedMedia", features=[feature])
         address = place if isinstance(place, str) else place.as_uri()
@@ -117,10 +117,6 @@ class Page:
         """Click on the middle of an element."""
         self.point(selector)
         self.run(f"document.querySelector({json.dumps(selector)}).click()")
-
-    def press_enter(self) -> None:
-        """Press the Enter key as where it writes a line's end, and let it go."""
-        self.press("Enter", text="\r")
 
     def press(self, key: str, *, control: bool = False, text: str = "") -> None:
         """Press a key, which writes nothing unless a text is given, and let it go."""

@@ -152,7 +152,7 @@ def write_paper_results(folder: Path, root: Path) -> PaperResults:
         fingerprint=fingerprint_of({}),
         inputs={},
         table_cells=(),
-        run=replace(ledger[0].run, testset=None, decoding=None),
+        run=RunNames("task", "model1", "seed1", None, None),
         lines=None,
         sha256={f"{run}/history.jsonl": "0c" * 32},
     )
@@ -191,10 +191,10 @@ def _entries(folder: Path, columns: Sequence[CellAddress]) -> list[LedgerEntry]:
 
 
 def _write_runs(results: PaperResults) -> None:
-    """Write histories of ten epochs, records, logs, and twelve translations of one run.
+    """Write histories of ten epochs, records and logs, then twelve translations of one run.
 
-    Of these every fifth had unknown words. Beside them are their references, the attention of an
-    example and a picture of phrases.
+    Every fifth translation had unknown words. Beside them are their references, the attention of
+    an example and a picture of phrases.
     """
     for model in ("model1", "model2"):
         for seed in (1, 2):

@@ -61,22 +61,21 @@ def cell(demo: Settings) -> Cell:
     return cells(demo, "table4")[1]
 
 
-@pytest.fixture
-def training(demo: Settings) -> str:
-    """The record of that row's training, of which the row has the perplexity."""
-    return cells(demo, "table4")[0].paths[0]
+def record_of(cell: Cell) -> str:
+    """The record of a score's training, of which the row has the perplexity."""
+    return str(Path(cell.paths[0]).with_name("training.json"))
 
 
 @pytest.fixture
-def ledger(demo: Settings, cell: Cell, training: str) -> Path:
+def ledger(demo: Settings, cell: Cell) -> Path:
     """A ledger of a score and a training."""
-    write(training, yaml.safe_load(TRAINING))
+    training = write(record_of(cell), yaml.safe_load(TRAINING))
     model = Path(training).with_name("model.safetensors")
     save_file({"weight": np.arange(3, dtype=np.float32)}, model, {"convs2s": "a"})
     output = Path("ledger.jsonl")
     write_ledger(
         demo,
-        cells=[*cells(demo, "table1"), *cells(demo, "table4"), *cells(demo, "figure2")],
+        cells=[*cells(demo, "table4"), *cells(demo, "figure2")],
         scores=[write(cell.paths[0], NUMBERS), training],
         published=None,
         output=output,
@@ -120,23 +119,20 @@ PROCESSORS = """
 
 
 def test_a_score_names_the_processors_of_its_model_and_its_own(
-    demo: Settings, cell: Cell, training: str
+    demo: Settings, cell: Cell
 ) -> None:
     for trained, scored, expected in rows(PROCESSORS):
-        write(training, {"manifest": yaml.safe_load(trained)})
+        write(record_of(cell), {"manifest": yaml.safe_load(trained)})
         write(cell.paths[0], NUMBERS | {"manifest": MANIFEST | {"processor": scored}})
         (entry,) = entries_of(demo, [cell], cell.paths[:1])
         assert entry.processor == expected
 
 
-def test_of_two_lines_of_a_run_the_later_counts(
-    demo: Settings, cell: Cell, ledger: Path
-) -> None:
+def test_of_two_lines_of_a_run_the_later_counts(cell: Cell, ledger: Path) -> None:
     text = ledger.read_text("utf-8")
     ledger.write_text(text + text.replace("21.5", "9.5"), "utf-8")
-    for entries in (read_ledger(ledger), entries_of(demo, [cell], [], str(ledger))):
-        (found,) = results([cell], entries)
-        assert found.scores == {"seed1": 9.5}
+    (found,) = results([cell], read_ledger(ledger))
+    assert found.scores == {"seed1": 9.5}
 
 
 def test_of_a_run_on_two_processors_that_of_the_most_runs_is_shown(

@@ -33,10 +33,9 @@ def places(mirror: Path) -> list[str]:
 def test_the_same_bytes_each_time(mirror: Path, tmp_path: Path) -> None:
     """They are small."""
     write_mirror(tmp_path)
-    assert places(tmp_path) == places(mirror)
     listed = (tmp_path / "SHA256SUMS").read_text()
     assert listed == (mirror / "SHA256SUMS").read_text()
-    sums = [f"{sha256(mirror / place)}  {place}" for place in places(mirror)]
+    sums = [f"{sha256(tmp_path / place)}  {place}" for place in places(tmp_path)]
     assert sorted(listed.splitlines()) == sorted(sums)
     assert sum(path.stat().st_size for path in mirror.rglob("*")) < 5_000_000
 

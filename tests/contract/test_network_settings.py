@@ -3,25 +3,20 @@
 import json
 import re
 
-from convs2s.config.architecture import ConvS2SArchitecture, parse_architecture
+from convs2s.config.architecture import parse_architecture
 from convs2s.config.runs import RUN_PATTERN, members
-
-
-def network(**changes: object) -> ConvS2SArchitecture:
-    blocks = [{"layers": 3, "width": 8, "kernel": 3}]
-    stated = {"encoder": blocks, "decoder": blocks, **changes}
-    return ConvS2SArchitecture.model_validate(stated)
+from tests.support.networks import architecture_of
 
 
 def test_attention_of_each_block() -> None:
-    assert network(attention="all").attends == (1, 1, 1)
-    assert network(attention=[1, 3]).attends == (1, 0, 1)
+    assert architecture_of(attention="all").attends == (1, 1, 1)
+    assert architecture_of(attention=[1, 3]).attends == (1, 0, 1)
 
 
 def test_a_model_file_of_old_states_neither_kind_nor_selection() -> None:
     left_out = {"kind", "vocabulary_selection"}
-    old = json.loads(network().model_dump_json(exclude=left_out))
-    assert parse_architecture(old) == network()
+    old = json.loads(architecture_of().model_dump_json(exclude=left_out))
+    assert parse_architecture(old) == architecture_of()
 
 
 def test_names_of_runs() -> None:

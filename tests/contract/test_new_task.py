@@ -17,7 +17,7 @@ from convs2s.config.settings import Settings
 from convs2s.data.new_task import SIZES, NewTask, new_task
 from convs2s.data.pair_files import Reading, read_files
 from convs2s.files.text import read_line_pairs, write_lines
-from convs2s.training.schedule import Schedule, TrainerState
+from convs2s.training.schedule import Schedule
 from tests.conftest import Terminal
 from tests.support.archives import make_archive
 from tests.support.refusals import refusal, says
@@ -122,13 +122,11 @@ def test_every_format_has_the_same_pairs() -> None:
     for name, text in TEXTS.items():
         Path(name).write_bytes(text.encode())
         assert read(name) == PAIRS, name
-
-
-def test_packed_and_encoded_files_have_the_same_pairs() -> None:
+    # Packed, and in another encoding.
     Path("a.csv.gz").write_bytes(gzip.compress(CSV.encode()))
     assert read("a.csv.gz") == PAIRS
     odd = {"README": b"r", "__MACOSX/._a.tsv": b"m"}
-    make_archive(Path("a.zip"), {"b/a.tsv": TSV.encode(), **odd})
+    make_archive(Path("a.zip"), {"b/a.tsv": TSV.encode()} | odd)
     assert read("a.zip") == PAIRS
     Path("a.tmx").write_bytes(TMX.encode("utf-16"))
     assert read("a.tmx") == PAIRS
@@ -329,11 +327,10 @@ def test_validation_ends_the_recommended_training_of_however_few_pairs(
     recipe = settings.models["small_plateau"].training
     assert recipe.maximum_epochs is None
     # 60 epochs that get better, and then as many as it takes that do not.
-    state = TrainerState(Schedule(recipe.learning_rate), recipe.learning_rate, 1)
-    while state.schedule.stop_reason is None:
-        state.tokens = 1
-        loss = 8 - state.epoch / 10 if state.epoch <= 60 else 9.0
-        state.finish_epoch(loss, None, recipe, bleu=0.0)
+    schedule, epoch = Schedule(recipe.learning_rate), 0
+    while schedule.stop_reason is None:
+        epoch += 1
+        loss = 8 - epoch / 10 if epoch <= 60 else 9.0
+        schedule = schedule.after_epoch(epoch, loss, recipe, bleu=0.0)
     # Three without progress, and then one at each of a half to a sixteenth of the rate.
-    assert len(state.history) == 60 + 3 + 4
-    assert state.schedule.best_epoch == 60
+    assert (epoch, schedule.best_epoch) == (60 + 3 + 4, 60)

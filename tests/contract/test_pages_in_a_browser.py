@@ -39,7 +39,6 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
 
 @pytest.fixture
 def report(browser: Page, results: PaperResults) -> Page:
-    browser.complaints.clear()
     browser.open(results.output, width=1280, scheme="light")
     return browser
 
@@ -71,7 +70,7 @@ def test_tables_sort_by_pointer_and_by_keyboard(report: Page) -> None:
     assert report.run(ours) == ascending != before
     assert report.run(sort) == "ascending"
     report.run(f"document.querySelector('{heading} .dt-column-order').focus()")
-    report.press_enter()
+    report.press("Enter", text="\r")
     report.wait(f"{sort} === 'descending'")
     assert report.run(ours) == sorted(before, key=lambda one: -float(one or "-inf"))
 
@@ -83,17 +82,15 @@ figure3 => .mark-rect path => source ... target ... attention
 """
 
 
-@pytest.mark.parametrize(("place", "mark", "words"), rows(POINTED))
-def test_pointing_at_a_value_shows_it(
-    report: Page, place: str, mark: str, words: str, pictures: Path
-) -> None:
+def test_pointing_at_a_value_shows_it(report: Page, pictures: Path) -> None:
     report.run(OPEN)
     report.wait(DRAWN)
-    report.point(f"#{place} .drawing {mark}", 3)
     shown = "document.querySelector('#vg-tooltip-element.visible')?.textContent ?? ''"
-    text = report.run(f"new Promise(done => setTimeout(() => done({shown}), 500))")
-    says(text, *words.split(" ... "))
-    report.picture(pictures / f"pointed_at_{place}.png")
+    for place, mark, words in rows(POINTED):
+        report.point(f"#{place} .drawing {mark}", 3)
+        text = report.run(f"new Promise(done => setTimeout(() => done({shown}), 500))")
+        says(text, words)
+        report.picture(pictures / f"pointed_at_{place}.png")
 
 
 TAG = "</script><b>&"
@@ -152,31 +149,25 @@ def test_pointing_at_a_token_shows_where_it_looks(
     browser.wait(f"{shown}.includes('Point at a token')")
 
 
-@pytest.mark.parametrize(("scheme", "width"), [("light", 1400), ("dark", 400)])
 def test_pages_look_alike_everywhere(
-    browser: Page,
-    results: PaperResults,
-    attention: Path,
-    scheme: str,
-    width: int,
-    pictures: Path,
+    browser: Page, results: PaperResults, attention: Path, pictures: Path
 ) -> None:
-    browser.complaints.clear()
     ground = "getComputedStyle(document.body).backgroundColor"
-    for page in (attention, results.output):
-        browser.fetched.clear()
-        browser.open(page, width=width, scheme=scheme)
-        assert set(browser.fetched) == {page.as_uri()}
-        assert browser.run("document.documentElement.scrollWidth") <= width
-        assert (browser.run(ground) == "rgb(255, 255, 255)") == (scheme == "light")
-    if width == 1400:
-        # All that folds is closed.
-        assert browser.run("document.documentElement.scrollHeight") <= 15_000
-    for place in PLACES.split():
-        top = "scrollIntoView({behavior: 'instant'})"
-        browser.run(f"document.getElementById('{place}').{top}")
-        browser.picture(pictures / f"{scheme}_{width}_{place}.png")
-    assert browser.complaints == []
+    for scheme, width in (("dark", 400), ("light", 1400)):
+        for page in (attention, results.output):
+            browser.open(page, width=width, scheme=scheme)
+            assert set(browser.fetched) == {page.as_uri()}
+            assert browser.complaints == []
+            assert browser.run("document.documentElement.scrollWidth") <= width
+            is_white = browser.run(ground) == "rgb(255, 255, 255)"
+            assert is_white == (scheme == "light")
+        for place in PLACES.split():
+            top = "scrollIntoView({behavior: 'instant'})"
+            browser.run(f"document.getElementById('{place}').{top}")
+            browser.picture(pictures / f"{scheme}_{width}_{place}.png")
+        assert browser.complaints == []
+    # All that folds is closed.
+    assert browser.run("document.documentElement.scrollHeight") <= 15_000
 
 
 PRINTED = """<!DOCTYPE html><html data-ready=yes><head><meta charset="utf-8"><base href="%s/">
@@ -214,15 +205,12 @@ def server(sharp: Path) -> Iterator[ModelServer]:
 
 @pytest.fixture
 def page(browser: Page, server: ModelServer) -> Page:
-    browser.complaints.clear()
-    browser.fetched.clear()
     browser.open(server.address, width=900, scheme="light")
     return browser
 
 
 def ask(page: Page, text: str, shown: int) -> None:
     page.run("document.getElementById('text').focus()")
-    page.run("document.getElementById('text').value = ''")
     page.call("Input.insertText", text=text)
     page.press("Enter", control=True)
     page.wait(f"{SHOWN} === {shown}")
@@ -237,13 +225,11 @@ def test_a_translation_and_its_attention(
     said = "document.querySelectorAll('.text')[1].textContent"
     assert page.run(said) == expected["text"]
 
-    page.point("#translations > li:nth-of-type(2) .target .token", 0)
-    view = "document.querySelectorAll('.attention')[1]"
-    page.wait(f"{view}.querySelector('[aria-pressed=true]') !== null")
     attention = expected["attention"]
     mean = np.mean(attention["weights"], axis=0)[0]
     most = mean.argmax()
-    line = page.run(f"{view}.querySelector('output').textContent")
+    shown = "document.querySelectorAll('.attention output')[1].textContent"
+    line = page.run(shown)
     first = f"{attention['target'][0]} looks at: {attention['source'][most]}"
     assert line.startswith(f"{first} {mean[most]:.2f}")
     page.picture(pictures / "serve_light.png", whole=True)

@@ -25,9 +25,8 @@ def plan(
 ) -> Plan:
     """Plan where these files are there, and these targets are asked for."""
     layout = Layout(settings.scale.results_dir, settings.scale.downloads_dir)
-    files = frozenset(there)
-    logs = f"{settings.scale.results_dir}/logs"
-    return Plan(settings, layout, logs, files.__contains__, list(asked))
+    is_there = frozenset(there).__contains__
+    return Plan(settings, layout, f"{layout.results}/logs", is_there, list(asked))
 
 
 def paths(cells: Iterable[Cell]) -> list[str]:

@@ -19,11 +19,7 @@ from tests.support.refusals import refusal, says
 SMALL = {(16, 8): 2, (4, 16): 1}
 
 
-@pytest.fixture(autouse=True)
-def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The file of the test's own cache."""
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    return tmp_path / "cache" / "convs2s" / "kernels.json"
+pytestmark = pytest.mark.usefixtures("cache")
 
 
 def measured(patch: pytest.MonkeyPatch, **rates: float) -> None:
@@ -74,9 +70,10 @@ def test_the_faster_one_by_more_than_noise_is_measured_once_for_each_shape(
     ):
         measured(monkeypatch, onednn=rate)
         assert fastest_kernel(products) == expected
-    first, _ = read(cache)
+    kept = cache / "kernels.json"
+    first, _ = read(kept)
     for damaged in (3, {"blas": 1.0}):
-        cache.write_text(json.dumps({first: damaged}))
+        kept.write_text(json.dumps({first: damaged}))
         says(refusal(fastest_kernel, SMALL), "kernels.json: not what this program")
     monkeypatch.setattr("torch.backends.mkldnn.is_available", Mock(return_value=False))
     assert fastest_kernel(SMALL) == "blas"
@@ -85,7 +82,7 @@ def test_the_faster_one_by_more_than_noise_is_measured_once_for_each_shape(
 def test_without_a_cache_it_is_said_and_nothing_is_measured(
     task: Path, tmp_path: Path, cache: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    cache.parents[1].write_text("a file in the folder's place")
+    cache.parent.write_text("a file in the folder's place")
     settings = tiny.settings(maximum_epochs=1)
     train(tiny.job(task, tmp_path / "model.safetensors", settings))
     assert (

@@ -6,7 +6,6 @@ import sys
 
 import pytest
 
-from convs2s.decoding import progress as module
 from convs2s.decoding.progress import counted, progress
 
 
@@ -15,7 +14,7 @@ def test_a_log_has_lines_of_a_long_work_alone(
 ) -> None:
     assert list(counted("abc", " lines")) == ["a", "b", "c"]
     assert capsys.readouterr().err == ""
-    monkeypatch.setattr(module, "SECONDS_BETWEEN_LINES", 1e-9)
+    monkeypatch.setattr("convs2s.decoding.progress.SECONDS_BETWEEN_LINES", 1e-9)
     with progress(" sentences", 9, done=3) as bar:
         bar.update(2)
         bar.update(4)

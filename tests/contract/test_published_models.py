@@ -21,10 +21,7 @@ from tests.support.refusals import refusal
 NAME = "wmt14_en_fr"
 
 
-@pytest.fixture(autouse=True)
-def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    return tmp_path / "cache/convs2s"
+pytestmark = pytest.mark.usefixtures("cache")
 
 
 def test_the_registry_says_of_a_file_what_tasks_and_downloads_say(

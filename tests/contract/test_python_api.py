@@ -7,7 +7,6 @@ import re
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -34,13 +33,10 @@ def test_it_translates_as_the_command_does(
     assert [one.as_json() for one in found] == list(map(json.loads, told))
     assert [len(one.n_best) for one in found] == [3, 1, 3, 3]
     assert found[1].text == ""
-
-
-def test_each_call_has_its_own_search(translator: Translator) -> None:
+    # Each call has its own search.
     line = ["w1 w2 w3 w4"]
     (five,) = translator.translate(line, beam=5)
-    (one,) = translator.translate(line, beam=1)
-    assert one.score < five.score
+    assert translator.translate(line, beam=1)[0].score < five.score
     assert translator.translate(line) == [five]
 
 
@@ -82,38 +78,29 @@ def test_a_translations_score_is_that_of_its_pair(
     assert translator.score([]) == []
 
 
-@pytest.mark.parametrize(
-    "settings",
-    [
-        {"pretokenized": True, "threads": 1, "precision": "int8"},
-        {"ensemble": "log_probabilities"},
-    ],
-)
 def test_a_pickle_is_opened_with_the_same_files_and_settings(
-    model: Path,
-    sharp: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    settings: dict[str, Any],
+    model: Path, sharp: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """And a copy is the translator itself."""
     monkeypatch.chdir(model.parent)
-    files = [model.name, str(sharp)] if "ensemble" in settings else sharp
-    first = Translator.load(files, device="cpu", **settings)
+    both = [model.name, str(sharp)]
     pairs = [("w1", "w2 w3")]
-    first.score(pairs)
-    monkeypatch.chdir(tmp_path)
-    pickled = pickle.dumps(first)
-    assert len(pickled) < 2000
-    again = pickle.loads(pickled)
-    assert repr(again) == repr(first)
-    assert again.translate(TEXTS) == first.translate(TEXTS)
-    assert again.score(pairs) == first.score(pairs)
-    assert pickle.dumps(again) == pickled
-
-
-def test_a_copy_is_the_translator_itself(translator: Translator) -> None:
-    assert copy.deepcopy({"by name": [translator]})["by name"][0] is translator
-    assert copy.copy(translator) is translator
+    for first in (
+        Translator.load(
+            sharp, device="cpu", pretokenized=True, threads=1, precision="int8"
+        ),
+        Translator.load(both, device="cpu", ensemble="log_probabilities"),
+    ):
+        first.score(pairs)
+        monkeypatch.chdir(tmp_path)
+        pickled = pickle.dumps(first)
+        assert len(pickled) < 2000
+        again = pickle.loads(pickled)
+        assert repr(again) == repr(first)
+        assert again.translate(TEXTS) == first.translate(TEXTS)
+        assert again.score(pairs) == first.score(pairs)
+        assert pickle.dumps(again) == pickled
+        assert copy.deepcopy([first])[0] is copy.copy(first) is first
 
 
 def test_another_process_opens_the_model(translator: Translator) -> None:

@@ -23,12 +23,13 @@ Attributes = dict[str, Any]
 class Reader(HTMLParser):
     """The elements of a page with their attributes, and the text between them."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, results: PaperResults, **changes: Any) -> None:
         super().__init__()
-        self.text = text
+        self.results = results
+        self.text = results.report(**changes)
         self.elements: list[tuple[str, Attributes]] = []
         self.said: list[str] = []
-        self.feed(text)
+        self.feed(self.text)
         self.identifiers = [one["id"] for _, one in self.elements if "id" in one]
 
     def handle_starttag(self, tag: str, attrs: Any) -> None:
@@ -43,17 +44,12 @@ class Reader(HTMLParser):
 
 
 @pytest.fixture(scope="module")
-def results(root: Path, tmp_path_factory: pytest.TempPathFactory) -> PaperResults:
-    return write_paper_results(tmp_path_factory.mktemp("results"), root)
+def page(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Reader:
+    return Reader(write_paper_results(tmp_path_factory.mktemp("results"), root))
 
 
-@pytest.fixture(scope="module")
-def page(results: PaperResults) -> Reader:
-    return Reader(results.report())
-
-
-def test_every_table_and_figure_is_there(page: Reader, results: PaperResults) -> None:
-    tables = results.tables
+def test_every_table_and_figure_is_there(page: Reader) -> None:
+    tables = page.results.tables
     parts = [f"{name}{part}" for name in tables for part in ("", "-caption", "-all")]
     assert set(parts) <= set(page.identifiers)
     assert len(set(page.identifiers)) == len(page.identifiers)
@@ -104,14 +100,14 @@ def test_texts_stay_texts_and_a_browser_fetches_nothing(page: Reader) -> None:
     assert policy.count("'sha256-") == 4
 
 
-def test_links_lead_to_curves_and_logs(page: Reader, results: PaperResults) -> None:
+def test_links_lead_to_curves_and_logs(page: Reader) -> None:
     links = {one["href"] for one in page.all("a")}
     logs = {link for link in links if not link.startswith("#")}
     assert {link[1:] for link in links - logs} <= set(page.identifiers)
     assert {"#run-task-model1-seed1", "#claim-positions", "#table4"} <= links
     assert len(logs) == 4
     for link in logs:
-        assert (results.output.parent / link).read_text("utf-8") == "trained\n"
+        assert (page.results.output.parent / link).read_text("utf-8") == "trained\n"
 
 
 def test_translations_stand_beside_their_references(page: Reader) -> None:
@@ -148,7 +144,7 @@ def test_a_word_of_which_a_part_is_unknown_is_shown_whole() -> None:
 def test_without_runs_the_printed_values_stand(root: Path, tmp_path: Path) -> None:
     results = write_paper_results(tmp_path, root)
     results.output.with_name("ledger.jsonl").write_text("")
-    page = Reader(results.report(stand_in=None, without="/task/"))
+    page = Reader(results, stand_in=None, without="/task/")
     assert set(results.tables) <= set(page.identifiers)
     assert not {"curves", "translations", "environment"} & set(page.identifiers)
     assert {"26.43", "40.51", "21.63"} <= set(page.said)  # of tables 1 and 8
@@ -167,12 +163,12 @@ def test_a_claim_is_a_line_that_opens_to_its_tests(page: Reader) -> None:
     assert f"table 3. Not tested: {HOSTILE}." in said
 
 
-def test_costs_count_each_training_once(page: Reader, results: PaperResults) -> None:
+def test_costs_count_each_training_once(page: Reader) -> None:
     # Of figure 3 both seeds of a row, and no other.
     row = r'href="#figure3">.*<td>1</td><td>0</td><td>2</td><td>0</td><td data-order'
     assert re.search(row, page.text)
-    paths = [Path(path) for path in results.inputs]
-    scores = read_ledger(results.output.with_name("ledger.jsonl"))
+    paths = [Path(path) for path in page.results.inputs]
+    scores = read_ledger(page.results.output.with_name("ledger.jsonl"))
     cost = cost_of(trainings(scores, paths).values())
     # Ten epochs of 36,000 tokens at 100 a second are an hour: on two threads, and on a GPU.
     assert (cost.trainings, cost.untimed) == (4, 0)
