@@ -238,15 +238,15 @@ target: train => traget: train => corpus.train[0]: ... mean 'target'?
 \n  valid: [{source: valid.en, target: valid.fr}] =>  => expected either corpus.valid or hold_out
 \n  valid: [{source: valid.en, target: valid.fr}] => \n  hold_out: {every: 9} => corpus: unknown key
 test.fr} => test.fr, references: [r]}, {source: a, target: b} => ... 1, 0 further
-test.fr} => test.fr, references: [r]} => mine: BLEU uses only the target
+test.fr} => test.fr, references: [r]} => ... mine: BLEU uses only the target
 train.fr} => train.fr, references: [r]} => corpus.train[0]: ... 'references'
 test.fr} => test.en} => corpus.tests.mine[0] ... expected different files
 train.en => ftp://a/train.en => corpus: ... ftp:// is not read
 train.en => 'https://a/b?raw' => corpus: ... https://a/b?*** ... has no place
-train.en => titles://arxiv_titles/train.sentnce => mean 'titles://arxiv_tit
+train.en => titles://arxiv_titles/train.sentnce => ... mean 'titles://arxiv_tit
 train.en => '{x}.en' => corpus.train[0].source: expected a name without {
-train.en => opus:SETIMES/en-ro#ro => expected opus:CORPUS/VERSION/LANG
-train.en => opus:Books/v1/en-fr#de => expected opus:CORPUS/VERSION/LANG
+train.en => opus:SETIMES/en-ro#ro => ... expected opus:CORPUS/VERSION/LANG
+train.en => opus:Books/v1/en-fr#de => ... expected opus:CORPUS/VERSION/LANG
 description: A => # => key 'description' is missing
 """
 OTHER_FILES = r"""
