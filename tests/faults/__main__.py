@@ -19,8 +19,17 @@ SIZES = {
 """Kind of fault -> how many are tried; each is a module of ``campaign``, whose `run` tries them."""
 
 
-def try_kinds(kinds: list[str]) -> None:
-    """Try kinds in a process each; exit with 1 where one found a fault."""
+def main() -> None:
+    """Try the kinds that are named, or all, in a process each; or one kind alone, in this one.
+
+    Exit with 1 where one found a fault.
+    """
+    kinds = sys.argv[1:] or list(SIZES)
+    if len(kinds) == 2 and kinds[1].isdigit():
+        tried = import_module(f"tests.faults.campaign.{kinds[0]}")
+        sys.exit(1 if tried.run(int(kinds[1]))["faults"] else 0)
+    if unknown := {*kinds} - SIZES.keys():
+        sys.exit(f"unknown: {' '.join(unknown)}; expected {', '.join(SIZES)}")
     verdicts = []
     code = 0
     for kind in kinds:
@@ -34,17 +43,6 @@ def try_kinds(kinds: list[str]) -> None:
         verdicts.append(f"{kind} {verdict} in {minutes:.1f} minutes")
     print("--", *verdicts, sep="\n")
     sys.exit(code)
-
-
-def main() -> None:
-    """Try the kinds that are named, or all; or one kind alone, in this process."""
-    kinds = sys.argv[1:] or list(SIZES)
-    if len(kinds) == 2 and kinds[1].isdigit():
-        tried = import_module(f"tests.faults.campaign.{kinds[0]}")
-        sys.exit(1 if tried.run(int(kinds[1]))["faults"] else 0)
-    if unknown := {*kinds} - SIZES.keys():
-        sys.exit(f"unknown: {' '.join(unknown)}; expected {', '.join(SIZES)}")
-    try_kinds(kinds)
 
 
 if __name__ == "__main__":

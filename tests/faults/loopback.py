@@ -5,9 +5,7 @@ import threading
 import time
 from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any
 
 
 @dataclass
@@ -29,20 +27,19 @@ class Served:
     hides_size: bool = False  # 206 answers have * for the size of the whole
 
 
-class LoopbackServer:
+class LoopbackServer(ThreadingHTTPServer):
     """The server: what it serves by path, and what it was asked and has answered."""
 
     def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), _Handler)
+        self.host = f"127.0.0.1:{self.server_port}"
         self.files: dict[str, Served] = {}
         self.paths: list[str] = []
         self.answers: list[str] = []
         """FIRST BYTE ASKED FOR:STATUS:BYTES SENT of each answer."""
         self.authorizations: list[str | None] = []
         self.over = threading.Event()
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), partial(_Handler, self))
-        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.01,))
-        self._thread.start()
-        self.host = f"127.0.0.1:{self._server.server_port}"
+        threading.Thread(target=self.serve_forever, args=(0.01,)).start()
 
     def serve(self, path: str, served: Served) -> str:
         """Serve a file; return its URL."""
@@ -51,26 +48,22 @@ class LoopbackServer:
 
     def close(self) -> None:
         self.over.set()
-        self._server.shutdown()
-        self._thread.join()
-        self._server.server_close()
+        self.shutdown()
+        self.server_close()
 
 
 class _Handler(BaseHTTPRequestHandler):
     """Answers one request by what the server is told to serve."""
 
     protocol_version = "HTTP/1.1"
-
-    def __init__(self, loopback: LoopbackServer, *connection: Any) -> None:
-        self.loopback = loopback
-        super().__init__(*connection)
+    server: LoopbackServer
 
     def do_GET(self) -> None:
         self.close_connection = True
         absent = Served(b"", statuses=[404])
-        self.served = self.loopback.files.get(self.path, absent)
-        self.loopback.paths.append(self.path)
-        self.loopback.authorizations.append(self.headers.get("Authorization"))
+        self.served = self.server.files.get(self.path, absent)
+        self.server.paths.append(self.path)
+        self.server.authorizations.append(self.headers.get("Authorization"))
         found = re.fullmatch(r"bytes=(\d+)-", self.headers.get("Range", ""))
         with suppress(ConnectionError):  # the client may have heard enough
             self.answer(int(found[1]) if found else 0)
@@ -89,7 +82,7 @@ class _Handler(BaseHTTPRequestHandler):
         if served.cuts and whole:
             body = whole[: served.cuts.pop(0)]
         is_cut = len(body) < len(whole)
-        self.loopback.answers.append(f"{start}:{status}:{len(body)}")
+        self.server.answers.append(f"{start}:{status}:{len(body)}")
         self.send_response_only(status)
         headers = {"Content-Type": "application/octet-stream", "Connection": "close"}
         if served.is_chunked:
@@ -111,4 +104,4 @@ class _Handler(BaseHTTPRequestHandler):
             self.wfile.write(body[slice(*bounds)])
         if served.is_silent and is_cut:
             self.wfile.flush()
-            self.loopback.over.wait()
+            self.server.over.wait()

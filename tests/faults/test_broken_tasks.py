@@ -36,9 +36,8 @@ def test_a_broken_task_is_warned_of_unless_it_is_needed(
         warned = capsys.readouterr().err
         said = f"config/tasks/{words}"
         says(warned, f"convs2s: warning: {said}", f"(left out: {path.stem})")
-        with pytest.raises(SystemExit) as ended:
-            main(["config", "--task", path.stem])
-        says(str(ended.value), f"convs2s: error: {said}")
+        ended = refusal(main, ["config", "--task", path.stem])
+        says(ended, f"convs2s: error: {said}")
         path.unlink()
 
 
@@ -113,6 +112,4 @@ def test_commands_need_what_they_name(
     monkeypatch.chdir(copy)
     for command, name, ends in rows(NAMED):
         broken(copy, name)
-        with pytest.raises(SystemExit, match="convs2s: error: ") as ended:
-            run(*command.split())
-        says(str(ended.value), ends)
+        says(refusal(run, *command.split()), "convs2s: error: ", ends)

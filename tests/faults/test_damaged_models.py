@@ -83,33 +83,21 @@ def test_weights_of_no_model_are_named(
         says(refusal(load_model, tmp_path / "m"), "m: ", words)
 
 
-def test_weights_that_cannot_translate_are_refused(model: Path, tmp_path: Path) -> None:
+def test_weights_and_scales_that_cannot_translate_are_refused(
+    model: Path, tmp_path: Path
+) -> None:
     path = tmp_path / "m"
     weights, fields = load_tensors(model)
     save_tensors(path, {**weights, TOKENS: weights[TOKENS] * 3e38}, fields)
     translator = LineTranslator([path], DecodingSettings(), "cpu")
     message = refusal(list, translator.translate(["w1 w2"]))
     says(message, "m: finds no translation, because its scores are not finite")
-
-
-def test_scales_of_another_network_are_refused(model: Path, tmp_path: Path) -> None:
-    """In int8: the others do not read them."""
-    path = tmp_path / "m"
-    weights, fields = load_tensors(model)
+    # Scales are read in int8 alone.
     del fields["int8_scales"]["decoder.blocks.0"]
     save_tensors(path, weights, fields)
     LineTranslator([path], DecodingSettings(), "cpu")
     message = refusal(LineTranslator, [path], DecodingSettings(precision="int8"), "cpu")
     says(message, "m: ", "no decoder.blocks.0", "import", "--precision fp32")
-
-
-def test_half_a_surrogate_pair_is_no_type(model: Path, tmp_path: Path) -> None:
-    path = tmp_path / "m"
-    weights, fields = load_tensors(model)
-    fields["target_types"][7] = "a\ud800"
-    save_file(weights, path, {METADATA_KEY: json.dumps(fields)})
-    for read in (load_model, describe_model):
-        says(refusal(read, path), "m: contains half a surrogate pair")
 
 
 BIAS = "decoder.out_projection.bias"
@@ -130,9 +118,10 @@ def test_weights_of_another_network_build_no_graph() -> None:
             OnnxEnsemble([weights], "fp32", "")
 
 
-def test_only_a_model_of_the_format_without_a_digest_may_lack_it(
+def test_other_writers_leave_out_the_digest_or_write_half_a_surrogate_pair(
     model: Path, tmp_path: Path
 ) -> None:
+    """A model of the format without a digest may lack it."""
     path = tmp_path / "m"
     weights, fields = load_tensors(model)
     save_file(weights, path, {METADATA_KEY: json.dumps(fields)})
@@ -140,6 +129,10 @@ def test_only_a_model_of_the_format_without_a_digest_may_lack_it(
     fields["format"] = "convs2s model 2"
     save_file(weights, path, {METADATA_KEY: json.dumps(fields)})
     assert load_model(path)[1] == load_model(model)[1]
+    fields["target_types"][7] = "a\ud800"
+    save_file(weights, path, {METADATA_KEY: json.dumps(fields)})
+    for read in (load_model, describe_model):
+        says(refusal(read, path), "m: contains half a surrogate pair")
 
 
 def test_a_table_of_candidates_is_two_lists_of_whole_numbers(

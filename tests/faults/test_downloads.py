@@ -78,14 +78,18 @@ class Download:
 
     server: LoopbackServer
     folder: Path
-    url: str = ""
+    name: str = "a.en"
+
+    @property
+    def url(self) -> str:
+        return f"http://{self.server.host}/{self.name}"
 
     @property
     def output(self) -> Path:
-        return self.folder / "downloads/a.en"
+        return self.folder / "downloads" / self.name
 
     def beside(self, suffix: str) -> Path:
-        return self.output.with_name(f"a.en{suffix}")
+        return self.output.with_name(f"{self.name}{suffix}")
 
     @property
     def names(self) -> list[str]:
@@ -95,10 +99,10 @@ class Download:
     def sent(self) -> str:
         return " ".join(self.server.answers)
 
-    def serve(self, habits: str = "", path: str = "/a.en") -> str:
+    def serve(self, habits: str = "", path: str = "") -> str:
         stated = yaml.safe_load(f"{{{habits}}}")
         stated["body"] = BODIES[stated.get("body", "whole")]
-        return self.server.serve(path, Served(**stated))
+        return self.server.serve(path or f"/{self.name}", Served(**stated))
 
     def mirror(self, habits: str) -> list[str]:
         """Serve a mirror's copy of the file; return the mirror's base URL."""
@@ -133,7 +137,7 @@ def download(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Downlo
     monkeypatch.setenv("no_proxy", "*")
     server = LoopbackServer()
     one = Download(server, tmp_path)
-    one.url = one.serve()
+    one.serve()
     yield one
     server.close()
 
@@ -211,7 +215,7 @@ def test_what_is_not_the_file_is_refused_and_leaves_none(
     download.serve(habits)
     given = {known: KNOWN[known]} if known else {}
     message = download.refused(waits=WAITS, **given)
-    says(message, download.url, *words.split(" ... "))
+    says(message, download.url, words)
     assert len(download.server.answers) == int(answers)
     assert not download.output.exists()
     assert bool(download.names) == ("cut after" in message)  # of a part
@@ -251,14 +255,14 @@ def test_without_a_checksum_the_content_has_to_vouch(
     download: Download, name: str, habits: str, words: str, answers: str
 ) -> None:
     """Where no words are said, the file is taken."""
-    url = download.serve(habits, f"/{name}")
-    output = download.output.with_name(name)
+    download.name = name
+    download.serve(habits)
     if words:
-        says(refusal(download_file, url, output, waits=WAITS), url, words)
-        assert not output.exists()
+        says(download.refused(waits=WAITS), download.url, words)
+        assert not download.output.exists()
     else:
-        download_file(url, output, waits=WAITS)
-        assert output.read_bytes() == download.server.files[f"/{name}"].body
+        body = download.server.files[f"/{name}"].body
+        download.bring(waits=WAITS, body=body)
     assert len(download.server.answers) == int(answers)
 
 
@@ -266,12 +270,11 @@ def test_an_archive_that_is_replaced_under_its_tag_is_downloaded_again(
     download: Download,
 ) -> None:
     """The archive's own checksum tells that it was pieced together of two."""
-    url = download.serve(f"body: spoilt zip, cuts: [150000], {TAG}", "/a.zip")
-    output = download.output.with_name("a.zip")
-    says(refusal(download_file, url, output, waits=()), "cut after 150000")
-    download.serve(f"body: zip, {TAG}", "/a.zip")
-    download_file(url, output, waits=(0.0,))
-    assert output.read_bytes() == BODIES["zip"]
+    download.name = "a.zip"
+    download.serve(f"body: spoilt zip, cuts: [150000], {TAG}")
+    says(download.refused(), "cut after 150000")
+    download.serve(f"body: zip, {TAG}")
+    download.bring(body=BODIES["zip"], waits=(0.0,))
     assert "150000:206:" in download.sent
 
 
@@ -314,9 +317,14 @@ def test_a_part_of_unknown_origin_is_not_used(download: Download, record: str) -
 
 
 def test_a_part_that_is_whole_is_asked_for_nothing(download: Download) -> None:
+    """Who is killed after the file has its name leaves parts of it, which go."""
     download.interrupt()
     download.beside(".part").write_bytes(BODY)
     download.bring(sha256=SHA256)
+    for kind in (".part", ".part.json", ".part-mirror", ".part-mirror.json"):
+        download.beside(kind).write_text("{}")
+    download.bring(sha256=SHA256)
+    assert download.names == ["a.en"]
     assert download.sent == ""
 
 
@@ -356,16 +364,6 @@ def test_parts_of_several_sources_are_kept_apart_and_go_at_the_end(
     assert len(download.names) == 4
     download.bring(mirrors=download.folder_mirror(download.server.host), sha256=SHA256)
     assert download.names == ["a.en"]
-
-
-def test_parts_of_a_file_that_is_there_go(download: Download) -> None:
-    """Who is killed after the file has its name leaves them."""
-    download.bring(sha256=SHA256)
-    for kind in (".part", ".part.json", ".part-mirror", ".part-mirror.json"):
-        download.beside(kind).write_text("{}")
-    download.bring(sha256=SHA256)
-    assert download.names == ["a.en"]
-    assert download.sent == WHOLE
 
 
 def test_the_first_download_is_recorded_and_enforced(download: Download) -> None:

@@ -65,11 +65,9 @@ def test_an_output_is_named(
     assert [path.name for path in tmp_path.iterdir()] == ["out.txt"]
 
 
-def in_one_line(fail: Callable[[], object]) -> str:
+def in_one_line(fail: Callable[..., object], argument: object) -> str:
     """Return how a command ends in which something fails."""
-    with pytest.raises(SystemExit) as ended, failures_in_one_line():
-        fail()
-    return str(ended.value)
+    return refusal(failures_in_one_line()(fail), argument)
 
 
 @pytest.mark.parametrize("number", REMEDIES)
@@ -86,7 +84,7 @@ def test_what_is_read_noted_or_locked_is_named(
     monkeypatch.setattr(fcntl, "flock", failing(number))
     with path.open() as file:
         for take_lock in (try_lock, wait_for_lock):
-            said = in_one_line(partial(take_lock, file))
+            said = in_one_line(take_lock, file)
             says(said, f"error: {path}: cannot be used: ", *words)
 
 
@@ -99,7 +97,7 @@ def test_the_folder_where_a_command_was_typed_has_its_name(
     with scratch_folder(Path()) as scratch:
         for path in (Path("a"), scratch / "a", Path(scratch.name, "a")):
             says(refusal(write_lines, path, []), "a: cannot be written: No space left")
-    said = in_one_line(partial(stale, "."))
+    said = in_one_line(stale, ".")
     says(said, f"error: {tmp_path}: cannot be used: Stale file handle; ")
 
 
@@ -112,7 +110,7 @@ def test_a_folder_that_cannot_be_listed_is_not_passed_over(
 ) -> None:
     """Its files would be missing from an archive, without a word."""
     monkeypatch.setattr(os, "scandir", stale)
-    said = in_one_line(lambda: list(whole_files(tmp_path)))
+    said = in_one_line(list, whole_files(tmp_path))
     says(said, f"error: {tmp_path}: cannot be used: ", *REMEDIES[errno.ESTALE])
 
 
@@ -131,9 +129,8 @@ def test_a_job_ends_in_one_line(
     if named == "logs/a.log":  # of what is printed, the system says no name
         line = f"{log}, or another file that is open: failed: Stale file handle; "
         fail = failing(errno.ESTALE)
-    with pytest.raises(SystemExit) as ended, job(stand_in(str(log), [], [])):
-        fail()
-    said = f"{ended.value}\n{capfd.readouterr().err}"
+    said = refusal(job(stand_in(str(log), [], []))(fail))
+    said += capfd.readouterr().err
     says(said, "error: ", line, "mount the folder again")
     assert "Traceback" not in said
     if named != "logs":

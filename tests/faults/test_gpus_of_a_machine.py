@@ -323,34 +323,32 @@ def test_a_gpu_computes_as_many_tokens_at_a_time_as_fit_into_its_memory(
 # The list of CPUs next to a GPU => those that this job may use => whether it is bound. Slurm may
 # give a job those of the other socket; a container may hide the devices.
 CPUS = """
+hidden => 0 => free
 0-1,8-9 => 9 => bound
 0 => 0 1 => bound
 0-1,8-9 => 2 7 => free
 => 0 => free
-hidden => 0 => free
 """
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="Linux lists the CPUs of a GPU")
-@pytest.mark.parametrize(("listed", "allowed", "outcome"), rows(CPUS))
 def test_workers_are_bound_to_the_cpus_next_to_their_gpus_where_they_may_use_them(
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    listed: str,
-    allowed: str,
-    outcome: str,
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     gpu = Mock(pci_domain_id=0, pci_bus_id=0xDC, pci_device_id=0)
     monkeypatch.setattr(torch.cuda, "get_device_properties", lambda _: gpu)
     monkeypatch.setattr(devices, "PCI_DEVICES", tmp_path)
-    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {*map(int, allowed.split())})
-    monkeypatch.setattr("shutil.which", lambda _: "/usr/bin/numactl")
-    if listed != "hidden":
-        (tmp_path / "0000:dc:00.0").mkdir()
-        (tmp_path / "0000:dc:00.0/local_cpulist").write_text(f"{listed}\n")
-    assert has_cpus_nearby(0) == (outcome == "bound")
     has_option = "--numa-binding" in run.get_args_parser().format_help()
-    expected = ["--numa-binding=node"] if outcome == "bound" and has_option else []
-    assert numa_options(2) == expected
-    monkeypatch.setattr("shutil.which", lambda _: None)
-    assert numa_options(2) == []
+    cpus = tmp_path / "0000:dc:00.0/local_cpulist"
+    for listed, allowed, outcome in rows(CPUS):
+        affinity = Mock(return_value={*map(int, allowed.split())})
+        monkeypatch.setattr(os, "sched_getaffinity", affinity)
+        monkeypatch.setattr("shutil.which", lambda _: "/usr/bin/numactl")
+        if listed != "hidden":
+            cpus.parent.mkdir(exist_ok=True)
+            cpus.write_text(f"{listed}\n")
+        assert has_cpus_nearby(0) == (outcome == "bound")
+        expected = ["--numa-binding=node"] if outcome == "bound" and has_option else []
+        assert numa_options(2) == expected
+        monkeypatch.setattr("shutil.which", lambda _: None)
+        assert numa_options(2) == []
