@@ -30,7 +30,7 @@ from tests.support.refusals import refusal, rows, says
 
 
 @pytest.fixture
-def hub(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Hub]:
+def hub(monkeypatch: pytest.MonkeyPatch) -> Iterator[Hub]:
     constants = pytest.importorskip("huggingface_hub.constants")
     server = Hub()
     template = constants.HUGGINGFACE_CO_URL_TEMPLATE
@@ -38,7 +38,6 @@ def hub(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Hub]:
     monkeypatch.setattr(constants, "HUGGINGFACE_CO_URL_TEMPLATE", template)
     monkeypatch.setattr(constants, "ENDPOINT", server.address)
     monkeypatch.setattr(constants, "HF_HUB_DISABLE_XET", True)
-    monkeypatch.setattr(constants, "HF_TOKEN_PATH", str(tmp_path / "no_token"))
     monkeypatch.setenv("HF_TOKEN", "hf_stand_in")
     yield server
     server.close()
@@ -98,7 +97,7 @@ def test_a_wrong_checksum_leaves_nothing(
         assert not list(tmp_path.glob("copy*"))
 
 
-def test_what_the_hub_has_not_or_refuses(
+def test_what_the_hub_has_not_or_refuses_or_where_none_is(
     folder: Path, hub: Hub, tmp_path: Path
 ) -> None:
     copy = tmp_path / "copy"
@@ -115,13 +114,10 @@ def test_what_the_hub_has_not_or_refuses(
     (folder / MODEL_NAME).write_bytes((folder / MODEL_NAME).read_bytes()[:-1])
     says(refusal(push, folder, REPOSITORY), f"{MODEL_NAME}: not a model")
     assert hub.files == {}
-    assert not copy.exists()
-
-
-def test_a_hub_that_is_not_there(hub: Hub, tmp_path: Path) -> None:
     hub.close()
     failed = f"{REPOSITORY}: request to {hub.address} failed: "
-    says(refusal(pull, REPOSITORY, tmp_path / "copy"), failed, "refused")
+    says(refusal(pull, REPOSITORY, copy), failed, "refused")
+    assert not copy.exists()
 
 
 def test_what_is_not_of_the_model_is_not_sent(folder: Path, hub: Hub) -> None:

@@ -68,17 +68,16 @@ def test_a_run_on_the_same_results_is_refused_with_the_name_of_the_first(
     shared = tmp_path / "shared"
     shared.mkdir()
     shared.chmod(0o775)
-    first, second = tmp_path / "first", tmp_path / "second"
-    for folder in (first, second):
-        folder.mkdir()
+    second = tmp_path / "second"
+    second.mkdir()
+    for folder in (tmp_path, second):
         (folder / "results").symlink_to(shared)
-    monkeypatch.chdir(first)
     hold_results(Path("results"))
     monkeypatch.chdir(second)
     me = f"process {os.getpid()} on {os.uname().nodename}, since "
     message = refusal(hold_results, Path("results"))
     says(message, f"{shared}: another snakemake makes these results ({me}")
-    says(message, f", in {first}): wait until it ends, or end it (Ctrl-C, or kill")
+    says(message, f", in {tmp_path}): wait until it ends, or end it (Ctrl-C, or kill")
     hold_results(Path("results/scales/demo"))  # of another scale
     run._held[0].close()  # as the process ends
     hold_results(Path("results"))
@@ -253,11 +252,7 @@ def test_text_that_the_preparation_does_not_suit_is_told_of(
     assert line == f"warning: mine: {preparation_warning('zh', 'moses_train')}"
     for code, preparation, words in rows(WARNINGS):
         says(preparation_warning(code, preparation) or "", words)
-
-
-def test_of_what_an_extension_prepares_or_moses_has_a_list_for_nothing_is_said() -> (
-    None
-):
+    # Nothing is said of what an extension prepares or Moses has a list for.
     for code, preparation in (("zh", "none"), ("zh", "analyzer"), ("tr", "analyzer")):
         assert preparation_warning(code, preparation) is None
     of_india = {"as", "bn", "gu", "hi", "kn", "ml", "mni", "mr", "or", "pa", "ta", "te"}

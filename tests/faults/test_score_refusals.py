@@ -105,12 +105,12 @@ def test_a_list_of_more_sentences_than_the_text(model: Path, tmp_path: Path) -> 
 
 def test_translations(tmp_path: Path) -> None:
     for second, words in (
-        (decoded(3, "a"), ["lines:2: ", "line 2, found that of line 3"]),
-        ({"line": 2}, ["lines:2: not a translation", "source", "decode"]),
-        (7, ["lines:2: not a translation"]),
+        (decoded(3, "a"), "lines:2: ... line 2, found that of line 3"),
+        ({"line": 2}, "lines:2: not a translation ... source ... decode"),
+        (7, "lines:2: not a translation"),
     ):
         lines = [decoded(1, "a"), second]
-        says(refusal(scored_bleu, tmp_path, "bleu", lines), *words)
+        says(refusal(scored_bleu, tmp_path, "bleu", lines), words)
         assert not (tmp_path / "bleu").exists()
 
 

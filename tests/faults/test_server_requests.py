@@ -172,15 +172,13 @@ def test_of_a_thousand_wrong_texts_one_is_reported() -> None:
         assert caught.value.error_count() < 5
 
 
-@pytest.mark.parametrize(
-    "text", ["://" + "a:" * 370_000, ":/" * 370_000, "://@" + ":/a:" * 180_000]
-)
-def test_the_message_about_a_large_text_takes_no_time(text: str) -> None:
+def test_the_message_about_a_large_text_takes_no_time() -> None:
     """A message shows no password, and the search for one took a minute."""
     started = time.process_time()
-    for wrong in ({"texts": text}, {text: 1}):
-        message = refusal(check_request, wrong, ServerSettings(), SEARCH, Models([]))
-        assert len(message) < 2000
+    for text in ("://" + "a:" * 370_000, ":/" * 370_000, "://@" + ":/a:" * 180_000):
+        for wrong in ({"texts": text}, {text: 1}):
+            said = refusal(check_request, wrong, ServerSettings(), SEARCH, Models([]))
+            assert len(said) < 2000
     assert time.process_time() - started < 5
 
 
@@ -244,25 +242,25 @@ def test_a_search_is_stopped_between_its_steps(
 GET = b"GET %s HTTP/1.1\r\nHost: 127.0.0.1\r\n%s\r\n"
 
 
-@pytest.mark.parametrize(
-    "head",
-    [
-        b"HTTP/1.1\r\nTransfer-Encoding: chunked\r\nContent-Length: 5\r\n",
-        b"HTTP/1.1\r\nContent-Length: 5\r\nTransfer-Encoding: Chunked\r\n",
-        b"HTTP/1.0\r\nTransfer-Encoding: chunked\r\n",
-        b"HTTP/1.1\r\nContent-Length: 5\r\nContent-Length: 6\r\n",
-        b"HTTP/1.1\r\nTransfer-Encoding: gzip, chunked\r\n",
-    ],
-)
-def test_two_ends_of_a_body_are_refused(server: ModelServer, head: bytes) -> None:
+TWO_ENDS = r"""
+HTTP/1.1\r\nTransfer-Encoding: chunked\r\nContent-Length: 5
+HTTP/1.1\r\nContent-Length: 5\r\nTransfer-Encoding: Chunked
+HTTP/1.0\r\nTransfer-Encoding: chunked
+HTTP/1.1\r\nContent-Length: 5\r\nContent-Length: 6
+HTTP/1.1\r\nTransfer-Encoding: gzip, chunked
+"""
+
+
+def test_two_ends_of_a_body_are_refused(server: ModelServer) -> None:
     """What follows may be a second request to a proxy, and is none to the server."""
-    with server.connect() as connection:
-        head = b"POST /nowhere %sHost: 127.0.0.1\r\n\r\n0\r\n\r\n" % head
-        connection.sendall(head + GET % (b"/health", b""))
-        answer = connection.makefile("rb").read()
-    assert answer.startswith((b"HTTP/1.1 400", b"HTTP/1.1 501"))
-    assert b"connection: close" in answer.lower()
-    assert answer.count(b"HTTP/1.1") == 1
+    for (head,) in rows(TWO_ENDS):
+        asked = f"POST /nowhere {head}\r\nHost: 127.0.0.1\r\n\r\n0\r\n\r\n"
+        with server.connect() as connection:
+            connection.sendall(asked.encode() + GET % (b"/health", b""))
+            answer = connection.makefile("rb").read()
+        assert answer.startswith((b"HTTP/1.1 400", b"HTTP/1.1 501"))
+        assert b"connection: close" in answer.lower()
+        assert answer.count(b"HTTP/1.1") == 1
 
 
 def test_more_connections_than_may_be_open_are_told(sharp: Path) -> None:

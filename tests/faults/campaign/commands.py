@@ -37,6 +37,7 @@ from tests.faults.campaign.samples import LINES, stand_in
 from tests.faults.downloads import OTHER
 from tests.faults.hub import REPOSITORY
 from tests.support.archives import FilesBelow
+from tests.support.refusals import rows
 from tests.support.tiny import build_word_vocabulary
 
 LATE = [
@@ -113,35 +114,30 @@ def _decode(lines: Path, text: Path) -> None:
     decode_test_set(translator, source=Path("text.en"), lines=lines, text=text)
 
 
-TYPED = {
-    "translate": (
-        f"translate {MODEL} --input text.en --output out/text.fr --batch-sentences 4 "
-        f"{CPU}"
-    ),
-    "translate --json": (
-        f"translate {MODEL} --input text.en --output out/text.jsonl.gz --json {CPU}"
-    ),
-    "translate-document": (
-        f"translate-document {MODEL} --input page.html --output out/page.html {CPU}"
-    ),
-    "train": TRAIN,
-    "train --products": f"{TRAIN} --products blas",
-    "score rouge": "score rouge --reference text.en --items out/items.tsv text.en",
-    "import fairseq": IMPORT,
-    "mirror": "mirror out/mirror",
-    "card": f"card {MODEL}",
-    "status": "status results --json",
-    "export hub": f"export hub {MODEL} out/hub --license mit",
-    "export onnx": f"export onnx {MODEL} out/onnx",
-    "pull": f"pull {REPOSITORY} out/pulled",
-    "export-results zip": f"export-results {TASK} out/exported.zip",
-    "export-results folder": f"export-results {TASK} out/exported",
-    "results": "results runs.jsonl --scale multi30k --output out/page.md",
-    "remove-states": "remove-states results --yes",
-    "new-task": "new-task pairs.tsv --languages en fr --name mine",
-    "tokenize": "tokenize --language en",
-    "detokenize": "detokenize --language en",
-}
+TYPED = dict(
+    rows(f"""
+translate => translate {MODEL} --input text.en --output out/text.fr --batch-sentences 4 {CPU}
+translate --json => translate {MODEL} --input text.en --output out/text.jsonl.gz --json {CPU}
+translate-document => translate-document {MODEL} --input page.html --output out/page.html {CPU}
+train => {TRAIN}
+train --products => {TRAIN} --products blas
+score rouge => score rouge --reference text.en --items out/items.tsv text.en
+import fairseq => {IMPORT}
+mirror => mirror out/mirror
+card => card {MODEL}
+status => status results --json
+export hub => export hub {MODEL} out/hub --license mit
+export onnx => export onnx {MODEL} out/onnx
+pull => pull {REPOSITORY} out/pulled
+export-results zip => export-results {TASK} out/exported.zip
+export-results folder => export-results {TASK} out/exported
+results => results runs.jsonl --scale multi30k --output out/page.md
+remove-states => remove-states results --yes
+new-task => new-task pairs.tsv --languages en fr --name mine
+tokenize => tokenize --language en
+detokenize => detokenize --language en
+""")
+)
 """Commands of ``convs2s``; the name begins with the words of the command.
 
 Seed 1 is a run that has ended, seed 2 has not begun.
