@@ -123,6 +123,7 @@ def test_kernels_options_and_a_store_that_do_not_fit(
     (kernels,) = output.parent.glob("state/*/kernels.json")
     kernels.write_text('{"products": "abacus"}')
     says(refusal(train, job), str(kernels), "abacus", "remove")
+    kernels.unlink()
     job = tiny.job(task, output, candidates=Path(__file__))
     says(refusal(train, job), "has no vocabulary_selection")
     says(refusal(train, tiny.job(task, output, products="onednn")), "only blas")
