@@ -22,7 +22,6 @@ from tests.support.checkout import Checkout
 from tests.support.processes import wait_for
 from tests.support.refusals import says
 
-
 # ---- Ctrl-C: SIGINT to the process group ----
 
 
@@ -85,17 +84,24 @@ def test_a_translation_says_what_is_written_and_goes_on(
     assert int(stated[1]) == json.loads(state.read_bytes())["lines"] > 0
 
 
-def test_whatever_else_is_interrupted_says_no_more_than_that(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+def test_any_other_command_says_in_a_line_that_it_is_interrupted_or_cannot_print(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    """Of an output that fails, the system names no file, as it is open already."""
+
     def pressed(*_: object) -> None:
         raise KeyboardInterrupt
 
     monkeypatch.setattr("convs2s.publish.card.model_card", pressed)
     with pytest.raises(SystemExit) as ended:
-        main(["card", str(tmp_path / "model.safetensors")])
+        main(["card", "model.safetensors"])
     assert ended.value.code == 130
     assert capsys.readouterr().err == "convs2s: interrupted\n"
+    monkeypatch.setattr("convs2s.cli.main._drop_output", lambda: None)
+    monkeypatch.setattr("convs2s.publish.card.model_card", failing(errno.EIO))
+    with pytest.raises(SystemExit) as ended:
+        main(["card", "model.safetensors"])
+    says(str(ended.value), "error: the output cannot be written: Input/output error")
 
 
 # ---- outputs where nothing can be written ----
@@ -111,17 +117,6 @@ def test_a_standard_output_without_room_is_one_line() -> None:
     line = "convs2s: error: the output cannot be written: No space left on device\n"
     assert done.stderr.decode() == line
     assert done.returncode == 1
-
-
-def test_a_standard_output_that_fails_is_one_line(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """The system names no file, as it is open already."""
-    monkeypatch.setattr("convs2s.cli.main._drop_output", lambda: None)
-    monkeypatch.setattr("convs2s.publish.card.model_card", failing(errno.EIO))
-    with pytest.raises(SystemExit) as ended:
-        main(["card", "model.safetensors"])
-    says(str(ended.value), "error: the output cannot be written: Input/output error")
 
 
 def as_reader(*command: str) -> list[str]:

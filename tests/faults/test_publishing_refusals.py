@@ -97,7 +97,7 @@ def test_a_wrong_checksum_leaves_nothing(
         assert not list(tmp_path.glob("copy*"))
 
 
-def test_what_the_hub_has_not_or_refuses_or_where_none_is(
+def test_what_the_hub_has_not_or_refuses(
     folder: Path, hub: Hub, tmp_path: Path
 ) -> None:
     copy = tmp_path / "copy"
@@ -114,10 +114,13 @@ def test_what_the_hub_has_not_or_refuses_or_where_none_is(
     (folder / MODEL_NAME).write_bytes((folder / MODEL_NAME).read_bytes()[:-1])
     says(refusal(push, folder, REPOSITORY), f"{MODEL_NAME}: not a model")
     assert hub.files == {}
+    assert not copy.exists()
+
+
+def test_a_hub_that_is_not_there(hub: Hub, tmp_path: Path) -> None:
     hub.close()
     failed = f"{REPOSITORY}: request to {hub.address} failed: "
-    says(refusal(pull, REPOSITORY, copy), failed, "refused")
-    assert not copy.exists()
+    says(refusal(pull, REPOSITORY, tmp_path / "copy"), failed, "refused")
 
 
 def test_what_is_not_of_the_model_is_not_sent(folder: Path, hub: Hub) -> None:

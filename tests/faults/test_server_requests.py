@@ -97,14 +97,23 @@ def assert_refused(answer: Answer, status: int, *words: str) -> None:
     says(answer.content["error"], *words)
 
 
-def test_a_bad_request_is_told_why(server: ModelServer) -> None:
+def test_a_bad_request_or_one_of_too_many_parts_is_told_why(
+    server: ModelServer,
+) -> None:
     for path, body, words in rows(REQUESTS):
         body = body.replace("NAME", "Content-Disposition: form-data; name")
         answer = post(server, path, body.encode("latin-1"))
         assert_refused(answer, 400, words)
+    for parts, words in (
+        (b"[" * 100_000, "maximum recursion"),
+        (b"q=1&" * 101, "not a form"),
+        (b"\r\n--b" * 102 + b"--", "expected up to 100 parts"),
+        (b"--b\r\n" + b"x" * 2000 + b"\r\n\r\n\r\n--b--", "longer than 1024"),
+    ):
+        assert_refused(post(server, "/translate", parts), 400, words)
 
 
-def test_a_request_of_more_than_is_allowed(server: ModelServer) -> None:
+def test_a_request_or_a_document_of_more_than_is_allowed(server: ModelServer) -> None:
     for texts, words in (
         (["w1"] * 65, "65 texts, but at most 64 are allowed"),
         (["é" * 201], "402 bytes, but at most 400 are allowed"),
@@ -114,9 +123,6 @@ def test_a_request_of_more_than_is_allowed(server: ModelServer) -> None:
         (["w1 " * 60] * 12, "more than 2,000: send fewer sentences"),
     ):
         assert_refused(server.translate(*texts), 413, "request: ", words)
-
-
-def test_a_document_of_more_than_is_allowed(server: ModelServer) -> None:
     for name, content, words in (
         ("a.txt", b"w1 " * 20_000, "more than 54,096 bytes"),
         ("a.html", (b"<p>" + b"w" * 20_000) * 2, "40,000 bytes of text"),
@@ -126,16 +132,6 @@ def test_a_document_of_more_than_is_allowed(server: ModelServer) -> None:
         head = f'--b\r\nContent-Disposition: form-data; name="file"; filename="{name}"'
         body = head.encode() + b"\r\n\r\n" + content + b"\r\n--b--"
         assert_refused(post(server, "/translate_file", body), 413, "request: ", words)
-
-
-def test_what_has_too_many_parts_is_not_read(server: ModelServer) -> None:
-    for body, words in (
-        (b"[" * 100_000, "maximum recursion"),
-        (b"q=1&" * 101, "not a form"),
-        (b"\r\n--b" * 102 + b"--", "expected up to 100 parts"),
-        (b"--b\r\n" + b"x" * 2000 + b"\r\n\r\n\r\n--b--", "longer than 1024"),
-    ):
-        assert_refused(post(server, "/translate", body), 400, words)
 
 
 # A form is taken from programs alone, not from any page.

@@ -89,7 +89,9 @@ def changed(start: Path, output: Path, **changes: Any) -> Path:
     return path
 
 
-def test_a_start_of_another_task(task: Path, start: Path, output: Path) -> None:
+def test_a_start_of_another_task_or_vocabulary_or_of_other_data(
+    task: Path, start: Path, output: Path, tmp_path: Path
+) -> None:
     for changes, words in rows(MODELS):
         model = changed(start, output, **yaml.safe_load(changes))
         says(refused(task, output, **begun(model, "continue")), words)
@@ -97,11 +99,6 @@ def test_a_start_of_another_task(task: Path, start: Path, output: Path) -> None:
     model = changed(start, output, source_types=types[::-1])
     said = refused(task, output, **begun(model))
     says(said, f"vocabulary differs: type 1 is '{types[-1]}'", "vocabulary_of")
-
-
-def test_a_start_of_another_vocabulary_or_other_data(
-    task: Path, start: Path, output: Path, tmp_path: Path
-) -> None:
     other = tiny.prepare_pairs(tmp_path / "other", [["w1"]] * 40, held_out=20)
     said = refused(other, output, **begun(start))
     says(said, "source vocabulary differs", "12 types", "task 1;")
@@ -114,16 +111,10 @@ def test_a_start_of_another_vocabulary_or_other_data(
     says(refused(tmp_path, output), "train.json: no such file", "snakemake")
 
 
-def test_kernels_options_and_a_store_that_do_not_fit(
+def test_options_and_a_store_that_do_not_fit(
     task: Path, output: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(matmul, "kernels", lambda: ["blas"])
-    job = tiny.job(task, output, tiny.settings(maximum_epochs=1))
-    train(job)
-    (kernels,) = output.parent.glob("state/*/kernels.json")
-    kernels.write_text('{"products": "abacus"}')
-    says(refusal(train, job), str(kernels), "abacus", "remove")
-    kernels.unlink()
     job = tiny.job(task, output, candidates=Path(__file__))
     says(refusal(train, job), "has no vocabulary_selection")
     says(refusal(train, tiny.job(task, output, products="onednn")), "only blas")
@@ -131,6 +122,14 @@ def test_kernels_options_and_a_store_that_do_not_fit(
     says(refusal(train, job), "states: nosuch://a: cannot be read")
     monkeypatch.setattr(TokenStore, "__len__", lambda _: 0)
     says(refused(task, output), "train.arrow", "counts.txt")
+
+
+def test_a_kernel_that_is_not_here(task: Path, output: Path) -> None:
+    job = tiny.job(task, output, tiny.settings(maximum_epochs=1))
+    train(job)
+    (kernels,) = output.parent.glob("state/*/kernels.json")
+    kernels.write_text('{"products": "abacus"}')
+    says(refusal(train, job), str(kernels), "abacus", "remove")
 
 
 # ---- the folder of states ----
