@@ -135,9 +135,8 @@ version:2. => version:1. => b: tokenized BLEU: ... version:1.
 
 
 def test_evaluations(tmp_path: Path) -> None:
-    runs = {}
-    for name in ("a", "b"):
-        runs["test", name] = scored_bleu(tmp_path, name, [decoded(1, "a")])
+    lines = [decoded(1, "a")]
+    runs = {("test", name): scored_bleu(tmp_path, name, lines) for name in ("a", "b")}
     content = (tmp_path / "b").read_text("utf-8")
     for old, new, words in rows(CHANGES):
         (tmp_path / "b").write_text(content.replace(old, new), "utf-8")

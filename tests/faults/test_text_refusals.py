@@ -57,11 +57,12 @@ def test_links_of_another_text(tmp_path: Path) -> None:
     text = tmp_path / "text"
     links = tmp_path / "links"
     write_lines(text, ["a", "a"])
-    files = {"source": text, "target": text, "links": links}
-    files |= {"dictionary": tmp_path / "d", "candidates": tmp_path / "c"}
+    made = {"dictionary": tmp_path / "d", "candidates": tmp_path / "c"}
     for found, line in rows(LINKS):
         links.write_text(f"{found}\n")
-        message = refusal(build_dictionary, **files)
+        message = refusal(
+            build_dictionary, source=text, target=text, links=links, **made
+        )
         says(message, f"links:{line}: the links are not those of this text: align the ")
 
 
@@ -69,9 +70,10 @@ def test_an_aligner_that_is_not_installed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "eflomal", None)
-    write_lines(tmp_path / "en", ["the"])
+    text = tmp_path / "en"
     links = tmp_path / "links"
-    files = {"source": tmp_path / "en", "target": tmp_path / "en", "links": links}
+    write_lines(text, ["the"])
+    files = {"source": text, "target": text, "links": links}
     message = refusal(align_words, **files, pairs=None, aligner="eflomal")
     says(message, "alignment.aligner: ", "pip install 'convs2s[eflomal]'", "fast_align")
     assert not links.exists()

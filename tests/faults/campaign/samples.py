@@ -75,11 +75,19 @@ def make_samples(folder: Path) -> None:
     prepare_by_hand(folder / "root")
     for name, lines in TABLES.items():
         write_lines(folder / name, lines)
-    for name, content in rows(SMALL):
-        (folder / name).write_text(content)
+    for name, text in rows(SMALL):
+        (folder / name).write_text(text)
     codes = learn_codes([("lower", 5), ("lowest", 7)], 9)
     write_lines(folder / "codes", codes.splitlines())
-    _archives(folder)
+    members = {"corpus/readme": b"0-0 1-2\n", MEMBER: (folder / "text").read_bytes()}
+    make_archive(folder / "text.tar", members)
+    for suffix in COMPRESS:
+        write_lines(folder / f"text{suffix}", LINES)
+        make_archive(folder / f"text.tar{suffix}", members)
+    for name, method in {"deflated": 8, "bzip2": 12, "lzma": 14}.items():
+        with zipfile.ZipFile(folder / f"{name}.zip", "w", method) as archive:
+            for member, held in members.items():
+                archive.writestr(member, held)
     ledger = (ROOT / "docs/results/multi30k.ledger.jsonl").read_text("utf-8")
     write_lines(folder / "ledger.jsonl", ledger.splitlines()[:2])
     model = folder / RUN / "model.safetensors"
@@ -105,15 +113,3 @@ def make_samples(folder: Path) -> None:
 def stand_in(log: str, inputs: list[Path], outputs: list[Path]) -> SimpleNamespace:
     """Return what Snakemake hands a script, as far as the job itself asks for it."""
     return SimpleNamespace(log=[log], input=inputs, output=outputs, params={})
-
-
-def _archives(folder: Path) -> None:
-    members = {"corpus/readme": b"0-0 1-2\n", MEMBER: (folder / "text").read_bytes()}
-    make_archive(folder / "text.tar", members)
-    for suffix in COMPRESS:
-        write_lines(folder / f"text{suffix}", LINES)
-        make_archive(folder / f"text.tar{suffix}", members)
-    for name, method in {"deflated": 8, "bzip2": 12, "lzma": 14}.items():
-        with zipfile.ZipFile(folder / f"{name}.zip", "w", method) as archive:
-            for member, content in members.items():
-                archive.writestr(member, content)
