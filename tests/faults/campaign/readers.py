@@ -107,8 +107,8 @@ def _plain(value: Any) -> object:
 def readers(folder: Path) -> Iterator[Reader]:
     """Write the samples into a folder; yield every reader of files."""
     make_samples(folder)
-    for name, read in READERS.items():
-        yield Reader(folder / name, read)
+    for sample, read in READERS.items():
+        yield Reader(folder / sample, read)
     for name, read in _guarded_files(folder):
         yield Reader(folder / name, read, is_guarded=True)
     # A job ends the process, and says it in its log. Of an import, a message may name the
