@@ -52,15 +52,12 @@ CHANGES = r"""
 """
 
 
-def test_a_changed_line_is_refused() -> None:
+def test_a_changed_line_and_what_is_none_is_refused() -> None:
     for change, words in rows(CHANGES):
         changed = LINE | json.loads(change)
         message = message_of(*(json.dumps(line).encode() for line in (LINE, changed)))
         says(message, "ledger.jsonl:2: ", words)
         assert "\n" not in message
-
-
-def test_what_is_no_line_of_a_ledger_is_refused() -> None:
     for line in (b"{", b"[]", b"", b"\xff", b"[" * 100_000, b'{"fingerprint": "a"}'):
         says(message_of(line), "ledger.jsonl:1: not an entry of a ledger: ")
 

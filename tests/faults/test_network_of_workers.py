@@ -97,26 +97,17 @@ def ends_of_two_machines(folder: Path, **variables: str) -> list[str]:
     return [end.splitlines()[-1] for end in ends]
 
 
-@pytest.fixture
-def machines(tmp_path: Path) -> Path:
-    """Their folder, where this process may make networks with cables between them."""
+def test_two_machines_that_know_themselves_by_127_0_1_1_find_each_other(
+    tmp_path: Path,
+) -> None:
+    """A stated interface is used, and if it is a wrong one, both end in time."""
     command = [*UNSHARE, "sh", "-c", "ip link add cable type veth peer name end"]
     can_try = sys.platform == "linux" and shutil.which("unshare")
     if not can_try or subprocess.run(command, check=False).returncode != 0:
         pytest.skip("network namespaces cannot be made here: they need Linux and root")
-    return tmp_path
-
-
-def test_two_machines_that_know_themselves_by_127_0_1_1_find_each_other(
-    machines: Path,
-) -> None:
-    assert ends_of_two_machines(machines) == ["[2.0] cable"] * 2
-
-
-def test_a_stated_interface_is_used_and_a_wrong_one_ends_both_in_time(
-    machines: Path,
-) -> None:
-    for end in ends_of_two_machines(machines, GLOO_SOCKET_IFNAME="lo", SECONDS="5"):
+    assert ends_of_two_machines(tmp_path) == ["[2.0] cable"] * 2
+    (tmp_path / "second.pid").unlink()
+    for end in ends_of_two_machines(tmp_path, GLOO_SOCKET_IFNAME="lo", SECONDS="5"):
         says(end, "the workers did not connect in time", "docs/cluster.md")
 
 

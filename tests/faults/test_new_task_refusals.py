@@ -44,27 +44,21 @@ a.xml => <doc><src lang="de"/></doc> => a.xml: no reference from en to ro; it ha
 a.parquet => a => a.parquet: not a Parquet file
 a.parquet.gz => a => Parquet is not read from within other files
 a.en => a\tb\nc => a.en:2: has no tab
+a.zip => PK => a.zip: truncated or damaged
 """
-
-
-def test_files(tmp_path: Path) -> None:
-    for name, content, words in rows(FILES):
-        (tmp_path / name).write_text(content)
-        says(refusal(read, tmp_path / name), words)
-    message = refusal(read, "https://host/a.tsv")
-    says(message, "https://host/a.tsv: is a URL: download the file")
 
 
 REFERENCES = (
     '<doc><src lang="en"><seg id="1">a</seg></src><ref lang="ro" translator="A"/>'
     '<ref lang="ro" translator="B"/></doc>'
 )
-RAGGED = "He left.\r\n\r\n".encode("utf-16")
-
-
-BYTES: list[tuple[str, bytes, str]] = [
+BYTES = [
     ("a.xml", REFERENCES.encode(), "translators A, B: choose one by --reference"),
-    ("a.tsv", RAGGED, "a.tsv:1: not UTF-8 ... mark is that of UTF-16"),
+    (
+        "a.tsv",
+        "He left.\r\n\r\n".encode("utf-16"),
+        "a.tsv:1: not UTF-8 ... mark is that of UTF-16",
+    ),
     (
         "a.tsv",
         "a\tb\nThe\tŞtiinţa\n".encode("cp1250"),
@@ -93,14 +87,16 @@ BYTES: list[tuple[str, bytes, str]] = [
         b'"a"\t"b"\n' * 30 + b'"c"\t"d\n' + b'"e"\t"f"\n',
         "a.tsv:31: not a row of a table ... written twice",
     ),
-    ("a.zip", b"PK", "a.zip: truncated or damaged"),
 ]
 
 
-def test_bytes(tmp_path: Path) -> None:
-    for name, content, words in BYTES:
+def test_files(tmp_path: Path) -> None:
+    texts = [(name, content.encode(), words) for name, content, words in rows(FILES)]
+    for name, content, words in texts + BYTES:
         (tmp_path / name).write_bytes(content)
         says(refusal(read, tmp_path / name), words)
+    message = refusal(read, "https://host/a.tsv")
+    says(message, "https://host/a.tsv: is a URL: download the file")
 
 
 ARCHIVES = """

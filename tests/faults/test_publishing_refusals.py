@@ -30,7 +30,7 @@ from tests.support.refusals import refusal, rows, says
 
 
 @pytest.fixture
-def hub(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Hub]:
+def hub(monkeypatch: pytest.MonkeyPatch) -> Iterator[Hub]:
     constants = pytest.importorskip("huggingface_hub.constants")
     server = Hub()
     template = constants.HUGGINGFACE_CO_URL_TEMPLATE
@@ -38,7 +38,6 @@ def hub(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Hub]:
     monkeypatch.setattr(constants, "HUGGINGFACE_CO_URL_TEMPLATE", template)
     monkeypatch.setattr(constants, "ENDPOINT", server.address)
     monkeypatch.setattr(constants, "HF_HUB_DISABLE_XET", True)
-    monkeypatch.setattr(constants, "HF_TOKEN_PATH", str(tmp_path / "no_token"))
     monkeypatch.setenv("HF_TOKEN", "hf_stand_in")
     yield server
     server.close()

@@ -45,20 +45,24 @@ def test_a_glossary_that_takes_all_memory_is_never_compiled(
         says(message, "glossaries: ", "too large", "smaller counts")
 
 
+LINKS = r"""
+0-0 => 2
+0-0\n1-0 => 2
+0-1 => 1
+0-0\n0-0\n0-0 => 3
+"""
+
+
 def test_links_of_another_text(tmp_path: Path) -> None:
     text = tmp_path / "text"
     links = tmp_path / "links"
     write_lines(text, ["a", "a"])
-    files = {"source": text, "target": text, "links": links}
-    files |= {"dictionary": tmp_path / "d", "candidates": tmp_path / "c"}
-    for found, line in (
-        (["0-0"], 2),
-        (["0-0", "1-0"], 2),
-        (["0-1"], 1),
-        (["0-0"] * 3, 3),
-    ):
-        write_lines(links, found)
-        message = refusal(build_dictionary, **files)
+    made = {"dictionary": tmp_path / "d", "candidates": tmp_path / "c"}
+    for found, line in rows(LINKS):
+        links.write_text(f"{found}\n")
+        message = refusal(
+            build_dictionary, source=text, target=text, links=links, **made
+        )
         says(message, f"links:{line}: the links are not those of this text: align the ")
 
 
@@ -66,9 +70,10 @@ def test_an_aligner_that_is_not_installed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "eflomal", None)
-    write_lines(tmp_path / "en", ["the"])
+    text = tmp_path / "en"
     links = tmp_path / "links"
-    files = {"source": tmp_path / "en", "target": tmp_path / "en", "links": links}
+    write_lines(text, ["the"])
+    files = {"source": text, "target": text, "links": links}
     message = refusal(align_words, **files, pairs=None, aligner="eflomal")
     says(message, "alignment.aligner: ", "pip install 'convs2s[eflomal]'", "fast_align")
     assert not links.exists()

@@ -1,4 +1,4 @@
-"""Trainings that run out of memory, numbers, disk, time or workers, and go on after it."""
+"""Trainings that run out of memory, numbers, disk or workers, and go on after it."""
 
 import json
 import os
@@ -9,7 +9,6 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -201,12 +200,6 @@ def test_a_kill_before_the_best_parameters_are_written_loses_nothing(
     assert not killed.output.exists()
     train(killed)
     assert sha256(killed.output) == sha256(whole.output)
-
-
-def test_a_time_limit_stops_in_time(task: Path, tmp_path: Path) -> None:
-    one = replace(job(task, tmp_path), time_limit=1e-6)
-    says(refusal(train, one), "the time limit of 1e-06 minutes is near")
-    assert last_state(one)[1]["updates"] == 1
 
 
 # Two workers, of which one hangs or vanishes

@@ -29,12 +29,12 @@ Refuse = Callable[..., str]
 
 
 @pytest.fixture
-def refused(run: Terminal, model: Path, tmp_path: Path) -> Refuse:
+def refused(run: Terminal, model: Path, in_folder: None) -> Refuse:
     """What the command says that does not translate ``in`` to ``out``."""
-    write_lines(tmp_path / "in", ["w1"] * 50)
+    write_lines(Path("in"), ["w1"] * 50)
 
     def refuse(*options: object) -> str:
-        files = ("--input", tmp_path / "in", "--output", tmp_path / "out")
+        files = ("--input", "in", "--output", "out")
         with pytest.raises(SystemExit) as ended:
             run("translate", model, *files, "--threads", 1, *options)
         return str(ended.value)
@@ -43,9 +43,9 @@ def refused(run: Terminal, model: Path, tmp_path: Path) -> Refuse:
 
 
 def test_an_output_that_another_process_writes_or_that_cannot_be_locked(
-    refused: Refuse, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    refused: Refuse, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with (tmp_path / "out.part").open("ab") as part:
+    with Path("out.part").open("ab") as part:
         fcntl.flock(part, fcntl.LOCK_EX)
         says(refused(), "out.part: another process is writing it")
     monkeypatch.setattr(fcntl, "flock", without_locks)
@@ -53,16 +53,16 @@ def test_an_output_that_another_process_writes_or_that_cannot_be_locked(
 
 
 def test_an_input_that_changes_meanwhile_is_no_whole_one(
-    refused: Refuse, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    refused: Refuse, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def edit(*_: object) -> str:
-        with (tmp_path / "in").open("a") as stream:
+        with Path("in").open("a") as stream:
             stream.write("w1\n")
         return ""
 
     monkeypatch.setattr(ChunkTranslator, "__call__", edit)
     says(refused(), "in: was changed while it was translated")
-    assert not (tmp_path / "out").exists()
+    assert not Path("out").exists()
 
 
 def test_a_killed_worker_is_an_error_with_advice(

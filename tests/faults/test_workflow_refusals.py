@@ -7,6 +7,7 @@ from convs2s.config.load import load
 from tests.support.checkout import Checkout
 from tests.support.refusals import rows, says
 
+URL = "http://host.example/changed.en"
 WRONG_SUM = "0" * 64
 
 TASK = """\
@@ -20,6 +21,13 @@ corpus:
 """
 
 
+FAULTS = f"""
+data/good.en => data/uneven.nl => data/good.en ... 10 ... data/uneven.nl ... 11
+data/latin.en => data/good.nl => data/latin.en:7
+{URL} => data/good.nl => mirror/ ... {WRONG_SUM} ... config/downloads.yaml
+"""
+
+
 def test_a_fault_of_a_text_is_one_line(checkout: Checkout) -> None:
     """Each fault is met by a task of its own, in one run."""
     good = "".join(f"line {number}\n" for number in range(1, 11))
@@ -27,22 +35,13 @@ def test_a_fault_of_a_text_is_one_line(checkout: Checkout) -> None:
     checkout.write("data/good.nl", good)
     checkout.write("data/uneven.nl", f"{good}one more\n")
     checkout.write("data/latin.en", good.encode().replace(b"line 7", b"caf\xe9 7"))
-    url = "http://host.example/changed.en"
     checkout.write("mirror/host.example/changed.en", "something else\n")
     known = (checkout / "config/downloads.yaml").read_text("utf-8")
-    entry = f"- {{url: '{url}', sha256: '{WRONG_SUM}'}}\n"
+    entry = f"- {{url: '{URL}', sha256: '{WRONG_SUM}'}}\n"
     checkout.write("config/downloads.yaml", known + entry)
     checkout.configure({"mirrors": ["mirror"]})
-    said = {
-        (
-            "data/good.en",
-            "data/uneven.nl",
-        ): "data/good.en ... 10 ... data/uneven.nl ... 11",
-        ("data/latin.en", "data/good.nl"): "data/latin.en:7",
-        (url, "data/good.nl"): f"mirror/ ... {WRONG_SUM} ... config/downloads.yaml",
-    }
     targets: list[str] = []
-    for source, target in said:
+    for source, target, _ in rows(FAULTS):
         name = f"task{len(targets)}"
         task = TASK.format(source=source, target=target)
         checkout.write(f"config/tasks/{name}.yaml", task)
@@ -50,7 +49,7 @@ def test_a_fault_of_a_text_is_one_line(checkout: Checkout) -> None:
     done = checkout.snakemake("--keep-going", *targets)
     assert done.code == 1
     assert len(done.errors) == 3, done.said
-    for words in said.values():
+    for _, _, words in rows(FAULTS):
         about = words.partition(" ")[0]
         (error,) = [line for line in done.errors if about in line]
         says(error, words)

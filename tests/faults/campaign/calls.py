@@ -113,11 +113,11 @@ class Calls(Stage):
     def disturbances(self, name: str, trials: int) -> list[Disturbance]:
         """Draw what disturbs a command: two thirds errors and kills, one third power cuts."""
         draw = random.Random(name)
-        cuts = [Disturbance(None, kept=kept) for kept in KEPT]
+        calls = self.calls(name)
+        moments = [None, *(call for call in calls if call.name in FILES_CHANGE)]
+        cuts = [Disturbance(call, kept=kept) for call in moments for kept in KEPT]
         errors = []
-        for call in self.calls(name):
-            if call.name in FILES_CHANGE:
-                cuts += [Disturbance(call, kept=kept) for kept in KEPT]
+        for call in calls:
             if call.name in ERRORS:
                 for error in ERRORS[call.name].split():
                     errors.append(Disturbance(call, f"error={error}"))

@@ -4,6 +4,7 @@ import os
 import sys
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from hashlib import sha256
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -37,6 +38,7 @@ from tests.faults.campaign.samples import LINES, stand_in
 from tests.faults.downloads import OTHER
 from tests.faults.hub import REPOSITORY
 from tests.support.archives import FilesBelow
+from tests.support.refusals import rows
 from tests.support.tiny import build_word_vocabulary
 
 LATE = [
@@ -64,27 +66,21 @@ TRAIN = (
     f"--output {SECOND}/model.safetensors {CPU}"
 )
 
-Perform = Callable[[], object]
-"""Does something in the current folder, as a process of its own."""
-
 
 def url(path: str) -> str:
     """Return the URL of a file of the server: ``corpus.en``, ``known.en`` or ``runs.jsonl``."""
     return f"{os.environ['SERVER']}/{path}"
 
 
-def _job(
-    work: Callable[..., object], outputs: dict[str, str], **inputs: object
-) -> Perform:
-    """Return the job of a rule: ``work`` makes the files that are given to it."""
-    made = {key: Path(name) for key, name in outputs.items()}
+def _do(name: str) -> None:
+    """Do a job, which makes the files that are given to it, or what the plan does."""
+    made = {key: Path(path) for one, key, path in rows(OUTPUTS) if one == name}
+    if not made:
+        JOBS[name]()
+        return
     first, *_ = made.values()
-
-    def perform() -> None:
-        with job(stand_in(f"logs/{first.name}", [], [*made.values()])):
-            work(**made, **inputs)
-
-    return perform
+    with job(stand_in(f"logs/{first.name}", [], [*made.values()])):
+        JOBS[name](**made)
 
 
 def _fetch_published() -> None:
@@ -113,35 +109,30 @@ def _decode(lines: Path, text: Path) -> None:
     decode_test_set(translator, source=Path("text.en"), lines=lines, text=text)
 
 
-TYPED = {
-    "translate": (
-        f"translate {MODEL} --input text.en --output out/text.fr --batch-sentences 4 "
-        f"{CPU}"
-    ),
-    "translate --json": (
-        f"translate {MODEL} --input text.en --output out/text.jsonl.gz --json {CPU}"
-    ),
-    "translate-document": (
-        f"translate-document {MODEL} --input page.html --output out/page.html {CPU}"
-    ),
-    "train": TRAIN,
-    "train --products": f"{TRAIN} --products blas",
-    "score rouge": "score rouge --reference text.en --items out/items.tsv text.en",
-    "import fairseq": IMPORT,
-    "mirror": "mirror out/mirror",
-    "card": f"card {MODEL}",
-    "status": "status results --json",
-    "export hub": f"export hub {MODEL} out/hub --license mit",
-    "export onnx": f"export onnx {MODEL} out/onnx",
-    "pull": f"pull {REPOSITORY} out/pulled",
-    "export-results zip": f"export-results {TASK} out/exported.zip",
-    "export-results folder": f"export-results {TASK} out/exported",
-    "results": "results runs.jsonl --scale multi30k --output out/page.md",
-    "remove-states": "remove-states results --yes",
-    "new-task": "new-task pairs.tsv --languages en fr --name mine",
-    "tokenize": "tokenize --language en",
-    "detokenize": "detokenize --language en",
-}
+TYPED = dict(
+    rows(f"""
+translate => translate {MODEL} --input text.en --output out/text.fr --batch-sentences 4 {CPU}
+translate --json => translate {MODEL} --input text.en --output out/text.jsonl.gz --json {CPU}
+translate-document => translate-document {MODEL} --input page.html --output out/page.html {CPU}
+train => {TRAIN}
+train --products => {TRAIN} --products blas
+score rouge => score rouge --reference text.en --items out/items.tsv text.en
+import fairseq => {IMPORT}
+mirror => mirror out/mirror
+card => card {MODEL}
+status => status results --json
+export hub => export hub {MODEL} out/hub --license mit
+export onnx => export onnx {MODEL} out/onnx
+pull => pull {REPOSITORY} out/pulled
+export-results zip => export-results {TASK} out/exported.zip
+export-results folder => export-results {TASK} out/exported
+results => results runs.jsonl --scale multi30k --output out/page.md
+remove-states => remove-states results --yes
+new-task => new-task pairs.tsv --languages en fr --name mine
+tokenize => tokenize --language en
+detokenize => detokenize --language en
+""")
+)
 """Commands of ``convs2s``; the name begins with the words of the command.
 
 Seed 1 is a run that has ended, seed 2 has not begun.
@@ -154,81 +145,43 @@ METADATA = DatasetMetadata(
     preparation="moses_test",
     vocabulary=VocabularySettings(kind="word"),
 )
-JOBS = {
-    "download": _job(
-        lambda output: download_file(url("corpus.en"), output),
-        {"output": "downloads/corpus.en"},
-    ),
-    "download known": _job(
-        lambda output: download_file(
-            url("known.en"), output, sha256=sha256(OTHER).hexdigest()
-        ),
-        {"output": "downloads/known.en"},
+JOBS: dict[str, Callable[..., object]] = {
+    "download": lambda output: download_file(url("corpus.en"), output),
+    "download known": lambda output: download_file(
+        url("known.en"), output, sha256=sha256(OTHER).hexdigest()
     ),
     "published": _fetch_published,
-    "ledger": _job(_write_ledger, {"output": "paper/ledger.jsonl"}),
-    "extract_corpus": _job(
-        lambda a, b: extract_corpus(RAW_TEXT, (a, b)),
-        {"a": "made/a.zst", "b": "made/b.zst"},
+    "ledger": _write_ledger,
+    "extract_corpus": lambda a, b: extract_corpus(RAW_TEXT, (a, b)),
+    "split_training_text": lambda a, b, c, d: split_training_text(
+        RAW_TEXT, parts=[(a, b), (c, d)]
     ),
-    "split_training_text": _job(
-        lambda a, b, c, d: split_training_text(RAW_TEXT, parts=[(a, b), (c, d)]),
-        {
-            "a": "made/a1.zst",
-            "b": "made/b1.zst",
-            "c": "made/a2.zst",
-            "d": "made/b2.zst",
-        },
-    ),
-    "tokenize_and_filter": _job(
-        lambda a, b, **given: tokenize_and_filter(sides=(a, b), **given),
-        {"a": "made/a.zst", "b": "made/b.zst", "report": "made/filter.json"},
-        pairs=[(line, line) for line in LINES],
+    "tokenize_and_filter": lambda a, b, report: tokenize_and_filter(
+        [(line, line) for line in LINES],
+        sides=(a, b),
+        report=report,
         minimum=1,
         maximum=8,
         ratio=None,
     ),
-    "count_words": _job(count_words, {"output": "made/w.tsv"}, text=TEXT[0]),
-    "build_vocabulary": _job(
-        build_word_vocabulary, {"table": "made/v.tsv"}, words=TASK / "words.tsv"
-    ),
-    "learn_bpe": _job(
-        learn_bpe,
-        {"output": "made/codes.txt"},
-        words=[TASK / "words.tsv"],
-        merges=9,
-    ),
-    "binarize": _job(
+    "count_words": partial(count_words, text=TEXT[0]),
+    "build_vocabulary": partial(build_word_vocabulary, words=TASK / "words.tsv"),
+    "learn_bpe": partial(learn_bpe, words=[TASK / "words.tsv"], merges=9),
+    "binarize": partial(
         binarize,
-        {"store": "made/train.arrow", "description": "made/train.json"},
         text=TEXT,
         bpe_codes=(),
         vocabularies=(TASK / "vocabulary/en.tsv", TASK / "vocabulary/fr.tsv"),
         metadata=METADATA,
     ),
-    "align_words": _job(
-        align_words,
-        {"links": "made/links.zst"},
-        source=TEXT[0],
-        target=TEXT[1],
-        pairs=None,
+    "align_words": partial(align_words, source=TEXT[0], target=TEXT[1], pairs=None),
+    "build_dictionary": partial(
+        build_dictionary, source="text.en", target="text.en", links="links"
     ),
-    "build_dictionary": _job(
-        build_dictionary,
-        {"dictionary": "made/dictionary.tsv", "candidates": "made/candidates.tsv"},
-        source="text.en",
-        target="text.en",
-        links="links",
-    ),
-    "learn_truecaser": _job(
-        learn_truecaser, {"output": "made/truecaser.tsv"}, text=Path("text.en")
-    ),
-    "decode_test_set": _job(
-        _decode, {"lines": "made/test.jsonl", "text": "made/test.txt"}
-    ),
-    "evaluate_bleu": _job(
+    "learn_truecaser": partial(learn_truecaser, text=Path("text.en")),
+    "decode_test_set": _decode,
+    "evaluate_bleu": partial(
         evaluate_bleu,
-        {"output": "made/bleu.json"},
         translations=RUN / "test.beam5.jsonl",
         raw=TASK / "corpus/raw/test.target.zst",
         tokenized=TASK / "corpus/tok/test.target.zst",
@@ -236,7 +189,35 @@ JOBS = {
         manifest={},
     ),
 }
-"""Jobs of rules and of the plan."""
+"""Jobs of rules, and ``published``, which is a step of the plan."""
+
+OUTPUTS = """
+download => output => downloads/corpus.en
+download known => output => downloads/known.en
+ledger => output => paper/ledger.jsonl
+extract_corpus => a => made/a.zst
+extract_corpus => b => made/b.zst
+split_training_text => a => made/a1.zst
+split_training_text => b => made/b1.zst
+split_training_text => c => made/a2.zst
+split_training_text => d => made/b2.zst
+tokenize_and_filter => a => made/a.zst
+tokenize_and_filter => b => made/b.zst
+tokenize_and_filter => report => made/filter.json
+count_words => output => made/w.tsv
+build_vocabulary => table => made/v.tsv
+learn_bpe => output => made/codes.txt
+binarize => store => made/train.arrow
+binarize => description => made/train.json
+align_words => links => made/links.zst
+build_dictionary => dictionary => made/dictionary.tsv
+build_dictionary => candidates => made/candidates.tsv
+learn_truecaser => output => made/truecaser.tsv
+decode_test_set => lines => made/test.jsonl
+decode_test_set => text => made/test.txt
+evaluate_bleu => output => made/bleu.json
+"""
+"""What each job makes, by the names that it knows its outputs by."""
 
 REFUSAL = "exists already"
 REFUSED = {"export hub", "export onnx", "pull", "new-task"}
@@ -260,7 +241,7 @@ def perform(connection: Connection, name: str, folder: Path, said: Path) -> None
     try:
         if name in JOBS:
             with failures_of_system():
-                JOBS[name]()
+                _do(name)
         else:
             main(TYPED[name].split())
     except UserError as error:  # of what is no command of `convs2s`

@@ -21,6 +21,7 @@ from convs2s.training.trainer import Trainer
 from tests.support import tiny
 from tests.support.archives import COMPRESS, make_archive
 from tests.support.golden import DATA
+from tests.support.refusals import rows
 
 MEMBER = "corpus/news.en"
 ROOT = Path(__file__).resolve().parents[3]
@@ -31,11 +32,7 @@ TABLES = {
     "segments": ['<doc docid="a">', *SEGMENTS, "</doc>"],
     "links": ["0-0 1-2 3-1"] * 12,
     "alignment": ["0-0 1-2 3-1"] * 12,
-    "dictionary": ["source\ttarget\tcount\tsource_count", "man\thomme\t3\t4"],
-    "candidates": ["source\ttargets", "man\thomme gens", "car\tvoiture"],
-    "truecaser": ["word\tcount", "Paris\t3", "paris\t1"],
     "records.jsonl": [json.dumps({"title": LINES[0], "body": LINES[:2]})] * 3,
-    "columns": ["title\tbody", 'a\t"b\tc"', "d\te"],
     "pairs.tsv": [f"{line}\tl' homme ." for line in LINES],
     "pairs.csv": ["en,fr", *(f'"{line}","l\'homme, ""oui"""' for line in LINES)],
     "pairs.jsonl": ['{"translation": {"en": "the man", "fr": "l\'homme"}}'] * 3,
@@ -47,14 +44,18 @@ TABLES = {
         '<doc id="a"><src lang="en"><seg id="0">the man</seg></src>',
         '<ref lang="fr" translator="A"><seg id="0">l\'homme</seg></ref></doc>',
     ],
-    "exceptions": ["mice\tmouse", "men\tman"],
-    "report.json": [
-        '{"read": 9, "kept": 7, "dropped": {"empty": 1}, "settings": "all"}'
-    ],
-    "unfinished.part.json": ['{"identity": {"model": "a"}, "lines": 1, "bytes": 4}'],
 }
 """The files of text, by name."""
 
+SMALL = r"""
+dictionary => source\ttarget\tcount\tsource_count\nman\thomme\t3\t4\n
+candidates => source\ttargets\nman\thomme gens\ncar\tvoiture\n
+truecaser => word\tcount\nParis\t3\nparis\t1\n
+columns => title\tbody\na\t"b\tc"\nd\te\n
+exceptions => mice\tmouse\nmen\tman\n
+report.json => {"read": 9, "kept": 7, "dropped": {"empty": 1}, "settings": "all"}\n
+unfinished.part.json => {"identity": {"model": "a"}, "lines": 1, "bytes": 4}\n
+"""
 
 TASK = "root/results/tiny"
 RUN = f"{TASK}/models/small/seed1"
@@ -74,9 +75,19 @@ def make_samples(folder: Path) -> None:
     prepare_by_hand(folder / "root")
     for name, lines in TABLES.items():
         write_lines(folder / name, lines)
+    for name, text in rows(SMALL):
+        (folder / name).write_text(text)
     codes = learn_codes([("lower", 5), ("lowest", 7)], 9)
     write_lines(folder / "codes", codes.splitlines())
-    _archives(folder)
+    members = {"corpus/readme": b"0-0 1-2\n", MEMBER: (folder / "text").read_bytes()}
+    make_archive(folder / "text.tar", members)
+    for suffix in COMPRESS:
+        write_lines(folder / f"text{suffix}", LINES)
+        make_archive(folder / f"text.tar{suffix}", members)
+    for name, method in {"deflated": 8, "bzip2": 12, "lzma": 14}.items():
+        with zipfile.ZipFile(folder / f"{name}.zip", "w", method) as archive:
+            for member, held in members.items():
+                archive.writestr(member, held)
     ledger = (ROOT / "docs/results/multi30k.ledger.jsonl").read_text("utf-8")
     write_lines(folder / "ledger.jsonl", ledger.splitlines()[:2])
     model = folder / RUN / "model.safetensors"
@@ -102,15 +113,3 @@ def make_samples(folder: Path) -> None:
 def stand_in(log: str, inputs: list[Path], outputs: list[Path]) -> SimpleNamespace:
     """Return what Snakemake hands a script, as far as the job itself asks for it."""
     return SimpleNamespace(log=[log], input=inputs, output=outputs, params={})
-
-
-def _archives(folder: Path) -> None:
-    members = {"corpus/readme": b"0-0 1-2\n", MEMBER: (folder / "text").read_bytes()}
-    make_archive(folder / "text.tar", members)
-    for suffix in COMPRESS:
-        write_lines(folder / f"text{suffix}", LINES)
-        make_archive(folder / f"text.tar{suffix}", members)
-    for name, method in {"deflated": 8, "bzip2": 12, "lzma": 14}.items():
-        with zipfile.ZipFile(folder / f"{name}.zip", "w", method) as archive:
-            for member, content in members.items():
-                archive.writestr(member, content)
