@@ -74,7 +74,6 @@ def test_results_do_not_depend_on_the_number_of_parts(tmp_path: Path) -> None:
     lines = list(read_lines(english, mark=NO_MARK))
     assert (report["read"], report["kept"]) == (PAIRS * 9 // 10, len(lines))
     assert all(report["dropped"][reason] for reason in ("empty", "too_long", "ratio"))
-    assert report["settings"] == "preparation none, minimum 1, maximum 20, ratio 1.5"
     count_words(text=english, output=tmp_path / "words.tsv")
     marked = " ".join(lines).split().count("\ufeffab")
     assert dict(read_counts(tmp_path / "words.tsv"))["\ufeffab"] == marked

@@ -1,4 +1,4 @@
-"""A sentence's translation is the same in any batch, on any threads, step by step or at once."""
+"""A translation is the same in any batch, on any threads, step by step, at once or replayed."""
 
 import random
 from collections.abc import Sequence
@@ -7,6 +7,7 @@ from copy import deepcopy
 from pathlib import Path
 from threading import Event
 from typing import Any
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -15,20 +16,26 @@ from torch.nn import functional
 from torch.testing import assert_close
 
 from convs2s.config.architecture import parse_architecture
+from convs2s.config.decoding import DecodingSettings
 from convs2s.config.extensions import export_extensions
 from convs2s.data.vocabulary import END, PADDING
-from convs2s.decoding.parallel import search_in_threads
+from convs2s.decoding import translate
+from convs2s.decoding.parallel import Stop, search_in_threads
 from convs2s.decoding.rescoring import log_probabilities
 from convs2s.decoding.search import beam_search
 from convs2s.decoding.translate import LineTranslator, Translation
+from convs2s.models import recorded_ensemble
 from convs2s.models.build import build_network
 from convs2s.models.ensemble import Ensemble, for_inference
 from convs2s.models.kernels.linear_map import LinearMap
 from convs2s.models.network import Network
-from convs2s.models.steps import Average, Precision
+from convs2s.models.recorded_ensemble import SENTENCE_MULTIPLE, RecordedEnsemble
+from convs2s.models.steps import Average, Precision, Shortlisted
+from tests.invariants.gpu import Recorder, counted_waits
 from tests.support import tiny
 from tests.support.networks import (
     TYPES,
+    assert_alike,
     batch,
     lstm,
     network,
@@ -90,11 +97,10 @@ def test_nothing_beside_a_line_changes_its_translation(
             assert abs(one.score - other.score) <= tolerance
 
 
-@pytest.mark.parametrize("hypotheses", [1, 4])
 @pytest.mark.parametrize("precision", ["fp32", "bf16"])
 @pytest.mark.parametrize("model", RECURRENT)
 def test_a_recurrent_networks_sentence_is_the_same_to_the_bit_in_every_batch(
-    model: Network, precision: Precision, hypotheses: int
+    model: Network, precision: Precision
 ) -> None:
     """Rows of one length alone, and rows that outlast all others, take other kernels of torch."""
     decoding = for_inference(deepcopy(model).float().eval(), precision)
@@ -102,15 +108,16 @@ def test_a_recurrent_networks_sentence_is_the_same_to_the_bit_in_every_batch(
     source = batch(*lengths)
 
     @torch.inference_mode()
-    def features(chosen: list[int]) -> torch.Tensor:
+    def features(chosen: list[int], hypotheses: int) -> torch.Tensor:
         rows = source[chosen, : max(lengths[one] for one in chosen) + 1]
         state = decoding.start(rows, hypotheses)
         state.step(torch.full((len(chosen), hypotheses), END))
         return state.step(torch.full((len(chosen), hypotheses), 4))[0]
 
-    together = features([0, 1, 2, 3, 4])
-    for chosen in ([0], [4], [1, 2], [3, 4], [0, 4], [2, 0, 3]):
-        assert torch.equal(features(chosen), together[chosen])
+    for count in (1, 4):
+        together = features([0, 1, 2, 3, 4], count)
+        for chosen in ([0], [4], [1, 2], [3, 4], [0, 4], [2, 0, 3]):
+            assert torch.equal(features(chosen, count), together[chosen])
 
 
 # Longer sums in bf16 are split by the number of rows where a processor has matrix units (AMX).
@@ -193,27 +200,27 @@ def test_each_step_is_that_of_the_full_pass(root: Path) -> None:
 # ---- several networks ----
 
 
-@pytest.mark.parametrize("average", ["probabilities", "log_probabilities"])
-def test_what_an_ensemble_averages(average: Average) -> None:
+@torch.no_grad()
+def test_what_an_ensemble_averages() -> None:
     """Attention, too, of those that attend: the LSTM has none."""
     networks = [network(0), network(1), lstm()]
 
-    def step(*chosen: Network) -> Any:
+    def step(average: Average, *chosen: Network) -> Any:
         state = Ensemble(chosen, average).start(batch(5, 8), 1)
         return state.step(torch.full((2, 1), END))
 
-    with torch.no_grad():
-        found, attention = step(*networks)
-        predictions, attended = zip(*map(step, networks), strict=True)
+    alone = [step("probabilities", one) for one in networks]
+    predictions, (*attended, none) = zip(*alone, strict=True)
+    assert none is None
     each = torch.stack(predictions)
-    means = {
+    mean = torch.stack(attended).mean(0)
+    means: dict[Average, torch.Tensor] = {
         "probabilities": each.exp().mean(0).log(),
         "log_probabilities": each.mean(0),
     }
-    assert_close(found, means[average], atol=1e-9, rtol=0)
-    mean = torch.stack(attended[:2]).mean(0)
-    assert_close(attention, mean, atol=1e-9, rtol=0)
-    assert attended[2] is None
+    for average, expected in means.items():
+        found = step(average, *networks)
+        assert_close(found, (expected, mean), atol=1e-9, rtol=0)
 
 
 def test_an_ensemble_has_the_positions_that_each_of_its_networks_has() -> None:
@@ -252,3 +259,78 @@ def test_a_failure_stops_the_other_batches() -> None:
     with pytest.raises(KeyError):
         search_in_threads(search, range(2), threads=2)
     assert ended == [True]
+
+
+# ---- recorded steps, replayed ----
+
+NOWHERE = {"source": False, "target": False}
+SEVERAL = [
+    network(1),
+    network(2, attention=[2, 3]),
+    network(3, kernels=(2, 3, 1), positions=NOWHERE),
+]
+CHOSEN = np.array([*range(END + 3), 7, 9, 12])
+BATCHES = (4,), (9, 2), (5,) * SENTENCE_MULTIPLE, (20, 3), (15, 15), (7,)
+
+
+@pytest.mark.parametrize("beam", [1, 3])
+def test_it_finds_the_same_and_uses_recordings_again(beam: int) -> None:
+    for networks, is_shortlisted, recordings in (
+        # In vectors of 16: (4,) to (15, 15) have one length. A sentence alone stays so.
+        (SEVERAL, False, 3),
+        ([network(), lstm()], False, 0),
+        ([network()], True, 0),
+    ):
+        recorder = Recorder()
+        recorded = RecordedEnsemble(networks, recording=recorder)
+        for lengths in BATCHES:
+            none = np.zeros((len(lengths), len(CHOSEN)), bool)
+            shortlist = Shortlisted(CHOSEN, none) if is_shortlisted else None
+            given = batch(*lengths), options(beam=beam), shortlist
+            expected = beam_search(Ensemble(networks), *given)
+            assert_alike(beam_search(recorded, *given), expected)
+        assert len(recorder.made) == recordings
+
+
+def test_the_recording_that_is_idle_for_longest_is_dropped(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(recorded_ensemble, "MOST_RECORDINGS", 2)
+    recorded = RecordedEnsemble([network()], recording=Recorder())
+    # Two decoders of one shape are out at once. The second comes back last.
+    first = recorded.start(batch(4), 1)
+    second = recorded.start(batch(4), 1)
+    first.release()
+    beam_search(recorded, batch(20), options(beam=1))
+    second.release()
+    beam_search(recorded, batch(40), options(beam=1))
+    assert list(recorded._idle) == [(1, 16, 1), (1, 48, 1)]
+
+
+def test_a_gpu_records_unless_it_is_told_not_to(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(translate, "load_model", lambda *_: (network(), Mock()))
+    for is_recorded, kind in ((True, RecordedEnsemble), (False, Ensemble)):
+        settings = DecodingSettings(cuda_graphs=is_recorded)
+        ensemble, _ = translate.load_ensemble([Path("model")], "cuda", settings)
+        assert type(ensemble) is kind
+
+
+def test_a_batch_that_nobody_waits_for_leaves_its_recording_to_the_next(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    recorder = Recorder()
+    recorded = RecordedEnsemble([network()], recording=recorder)
+    given = batch(6, 3), options()
+    steps = iter(range(4))
+    stopped = Stop()
+    monkeypatch.setattr(stopped, "is_set", lambda: next(steps) == 3)
+    beam_search(recorded, *given, stopped=stopped)
+    expected = beam_search(Ensemble([network()]), *given)
+    with counted_waits() as waits:
+        found = beam_search(recorded, *given)
+    assert_alike(found, expected)
+    (recording,) = recorder.made
+    # Before it was stopped, the first step ran and two were replayed.
+    assert waits == {"cpu": recording.replays - 2}

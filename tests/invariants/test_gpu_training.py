@@ -18,7 +18,7 @@ from convs2s.models.recorded_ensemble import RecordedEnsemble
 from convs2s.training.run import train
 from convs2s.training.schedule import Moment
 from convs2s.training.workers import Gradients, Workers
-from tests.invariants.recordings import Again
+from tests.invariants.gpu import Again
 from tests.support import networks, tiny
 from tests.support.networks import assert_alike
 from tests.support.tiny import make_update, train_until

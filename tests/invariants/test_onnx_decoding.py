@@ -113,12 +113,10 @@ def assert_searches(**stated: Any) -> None:
     assert_alike(beam_search(ours, *chosen), beam_search(theirs, *chosen), 1e-4)
 
 
-@pytest.mark.parametrize("stated", NETWORKS, ids=str)
-def test_searches_find_what_torch_finds_in_a_batch_and_alone(
-    stated: dict[str, Any],
-) -> None:
+def test_searches_find_what_torch_finds_in_a_batch_and_alone() -> None:
     """Alone it is one graph, which knows each setting of a search itself."""
-    assert_searches(**stated)
+    for stated in NETWORKS:
+        assert_searches(**stated)
 
 
 def test_small_groups_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -201,34 +199,31 @@ def linear(
     return torch.from_numpy(graph.session().run(["y"], {"x": x.numpy()})[0])
 
 
-def test_int8_rounds_to_units() -> None:
+def test_int8_rounds_to_units_and_adds_up_in_more_than_16_bits() -> None:
     weight = torch.tensor([[127.0, 0.0, 0.0], [0.0, -254.0, 254.0]])
     for scale, x, rounded in ROUNDED:
         found = linear(weight, torch.tensor([x]), scale)
         torch.testing.assert_close(found, torch.tensor([rounded]) @ weight.T)
-
-
-def test_int8_adds_up_in_more_than_16_bits() -> None:
     ones = torch.ones(1, 4096)
     found = linear(torch.cat([ones, -ones]), ones)
     torch.testing.assert_close(found, torch.tensor([[4096.0, -4096.0]]))
 
 
-@pytest.mark.parametrize("stated", NETWORKS, ids=str)
-def test_int8_finds_nearly_what_fp32_finds(stated: dict[str, Any]) -> None:
+def test_int8_finds_nearly_what_fp32_finds() -> None:
     """Also beside a network that has none: each has a state and an output layer of its own kind."""
 
     def best(ensemble: OnnxEnsemble) -> list[float]:
         return [found[0].score for found in beam_search(ensemble, SOURCE, options())]
 
-    model = soft(factor=0.5, **stated)
-    exact = pytest.approx(best(onnx([model], **stated)), abs=0.05)
-    by_row = best(onnx([model], "int8", **stated))
-    fixed = best(onnx([model], "int8", fixed=1, **stated))
-    assert by_row == exact
-    assert fixed == exact
-    assert by_row != fixed
-    assert best(onnx([model, model], "int8", fixed=1, **stated)) == exact
+    for stated in NETWORKS:
+        model = soft(factor=0.5, **stated)
+        exact = pytest.approx(best(onnx([model], **stated)), abs=0.05)
+        by_row = best(onnx([model], "int8", **stated))
+        fixed = best(onnx([model], "int8", fixed=1, **stated))
+        assert by_row == exact
+        assert fixed == exact
+        assert by_row != fixed
+        assert best(onnx([model, model], "int8", fixed=1, **stated)) == exact
 
 
 @pytest.mark.parametrize("factor", [0.0, 3e3, 1e38])
@@ -255,17 +250,19 @@ def test_a_scale_is_the_largest_magnitude_by_127() -> None:
     assert scales_of(model)["encoder.in_projection"] > scales["encoder.in_projection"]
 
 
-def test_a_model_file_has_the_scales_of_its_weights(model: Path) -> None:
-    """Found again, with other threads and random numbers, they are the same to the last bit."""
+def test_a_model_file_has_the_scales_of_its_weights(
+    model: Path, recurrent: Path
+) -> None:
+    """Found again, with other threads and random numbers, they are the same to the last bit.
+
+    A network without graphs has none.
+    """
     weights, description = load_weights(model)
     assert description.int8_scales
     torch.set_num_threads(2)
     np.random.default_rng().random()
     again = calibrate(weights, description.architecture, description.sizes)
     assert again == description.int8_scales
-
-
-def test_a_network_without_graphs_has_no_scales(recurrent: Path) -> None:
     lstm, description = load_model(recurrent)
     assert calibrated(description, lstm.state_dict()) == description
 

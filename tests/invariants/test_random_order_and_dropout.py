@@ -4,6 +4,7 @@ from collections.abc import Callable
 from itertools import chain
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -11,9 +12,7 @@ import torch
 from torch import Tensor
 
 from convs2s.models.kernels import dropout
-from convs2s.training.loading import LoadedUpdate
 from convs2s.training.schedule import Moment
-from convs2s.training.update import StartedUpdate, Updater
 from tests.support import tiny
 from tests.support.tiny import make_update, short_of_memory
 from tests.support.together import Apart
@@ -42,26 +41,23 @@ def test_each_epoch_has_an_order_of_its_own_that_repeats_with_the_seed(
 
 
 def test_each_update_has_its_rows_of_the_plan_and_its_rate(
-    task: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    task: Path, tmp_path: Path
 ) -> None:
     """The rate is that of the middle of the update; the last epoch is a half."""
     cosine = {"kind": "cosine", "warmup": 1.0}
     trainer = tiny.trainer(
         task, tmp_path, maximum_epochs=1.5, schedule=cosine, learning_rate=0.4
     )
-    seen: list[float] = []
-    start = Updater.start
-
-    def spy(self: Updater, loaded: LoadedUpdate, moment: Moment) -> StartedUpdate:
-        epoch, batch = divmod(len(seen), 10)
+    trainer.updater.start = start = Mock(wraps=trainer.updater.start)  # type: ignore
+    with trainer.folder.locked():
+        trainer.run()
+    seen = []
+    for number, call in enumerate(start.call_args_list):
+        loaded, moment = call.args
+        epoch, batch = divmod(number, 10)
         assert (moment.epoch, moment.batch) == (epoch + 1, batch)
         assert list(loaded.rows) == list(trainer.plan(moment.epoch)[batch])
         seen.append(moment.learning_rate)
-        return start(self, loaded, moment)
-
-    monkeypatch.setattr(Updater, "start", spy)
-    with trainer.folder.locked():
-        trainer.run()
     middles = (np.arange(15) + 0.5) / 10
     falling = 0.5 * (1 + np.cos(np.pi * (middles - 1) / 0.5))
     rates = 0.4 * np.where(middles < 1, middles, falling)
@@ -135,18 +131,14 @@ def test_masks_differ_between_micro_batches_and_workers(masks: Masks) -> None:
     assert len(set(found)) == len(found)
 
 
-def test_validation_drops_nothing(task: Path, drawn: list[bytes]) -> None:
-    one = tiny.trainer(task, task / "none", dropout=0.5)
-    make_update(one.updater, one.train, np.arange(16), Moment(1, 0, 1e-9))
-    assert drawn
-    drawn.clear()
-    one.updater.validate(one.valid)
-    assert not drawn
-
-
-def test_dropout_is_where_the_paper_has_it(task: Path, drawn: list[bytes]) -> None:
+def test_dropout_is_where_the_paper_has_it_and_not_in_validation(
+    task: Path, drawn: list[bytes]
+) -> None:
     """On both embeddings, each convolution's input and the decoder's output (section 4.2)."""
     one = tiny.trainer(task, task / "none", dropout=0.25)
+    one.network.train()
+    one.updater.validate(one.valid)
+    assert not drawn
     one.network.train()(torch.full((1, 5), 4), torch.full((1, 7), 4))
     # Embedding and one block of the encoder; embedding, two blocks and output of the decoder.
     counts = [len(bits) // 2 for bits in drawn]

@@ -165,18 +165,6 @@ def test_more_epochs_end_as_if_the_training_had_them_from_the_start(
     assert sum(bool(load_tensors(path)[0]) for path in kept) <= 1 or not goes_on
 
 
-def test_a_stopped_training_goes_on_with_more_epochs(
-    job: Training,
-    assert_undisturbed: Training,
-    capfd: pytest.CaptureFixture[str],
-) -> None:
-    train_until(job(maximum_epochs=2), epoch=1)
-    longer = job()
-    train(longer)
-    assert "resuming in epoch 2 from " in capfd.readouterr().err
-    assert_undisturbed(longer)
-
-
 def test_without_a_state_to_go_on_from_more_epochs_start_again(
     job: Training,
     assert_undisturbed: Training,
@@ -197,13 +185,13 @@ def test_without_a_state_to_go_on_from_more_epochs_start_again(
     assert_undisturbed(longer)
 
 
-def test_killed_three_times(
+def test_a_training_killed_three_times_goes_on_with_more_epochs(
     job: Training,
     assert_undisturbed: Training,
     capfd: pytest.CaptureFixture[str],
 ) -> None:
     # A state after each update, so that a kill comes at every kind of moment.
-    killed = job(maximum_epochs=8, checkpoint_minutes=1e-9)
+    killed, longer = (job(maximum_epochs=n, checkpoint_minutes=1e-9) for n in (8, 9))
 
     def saved() -> list[int]:
         paths = killed.output.parent.glob("state/*/last.safetensors")
@@ -221,9 +209,9 @@ def test_killed_three_times(
         process.join()
         assert process.exitcode == -signal.SIGKILL
     capfd.readouterr()
-    train(killed)
+    train(longer)
     assert "resuming in epoch" in capfd.readouterr().err
-    assert_undisturbed(killed)
+    assert_undisturbed(longer)
 
 
 def test_states_are_as_far_apart_as_is_asked_and_know_the_time_of_earlier_tries(

@@ -76,52 +76,48 @@ def translate_file(translate: Killed, folder: Path, name: str) -> bytes:
     return output.read_bytes()
 
 
-@pytest.mark.parametrize("name", ["out", "out.zst"])
-def test_a_stopped_translation_goes_on(model: Path, tmp_path: Path, name: str) -> None:
+def test_a_stopped_translation_goes_on(model: Path, tmp_path: Path) -> None:
     write_lines(tmp_path / "in", LINES[:50])
-    expected = translate_file(Killed(model, 9), tmp_path, f"expected.{name}")
-    with pytest.raises(KeyboardInterrupt):
-        translate_file(Killed(model, 2), tmp_path, name)
-    assert not (tmp_path / name).exists()
-    # What a kill in the middle of writing leaves behind the last complete chunk:
-    with (tmp_path / f"{name}.part").open("ab") as part:
-        part.write(b"half a line")
-    rest = Killed(model, 9)
-    assert translate_file(rest, tmp_path, name) == expected
-    assert rest.seen == [33, 49]  # chunks of 8 batches of 2
-    assert len(list(read_lines(tmp_path / name))) == 50
-    if name == "out.zst":
-        assert zstandard.get_frame_parameters(expected).has_checksum
+    for name in ("out", "out.zst"):
+        expected = translate_file(Killed(model, 9), tmp_path, f"expected.{name}")
+        with pytest.raises(KeyboardInterrupt):
+            translate_file(Killed(model, 2), tmp_path, name)
+        assert not (tmp_path / name).exists()
+        # What a kill in the middle of writing leaves behind the last complete chunk:
+        with (tmp_path / f"{name}.part").open("ab") as part:
+            part.write(b"half a line")
+        rest = Killed(model, 9)
+        assert translate_file(rest, tmp_path, name) == expected
+        assert rest.seen == [33, 49]  # chunks of 8 batches of 2
+        assert len(list(read_lines(tmp_path / name))) == 50
+    assert zstandard.get_frame_parameters(expected).has_checksum
 
 
-@pytest.mark.parametrize(
-    ("change", "reason"),
-    rows("""
-        {"bytes": 1000000} => its text is shorter than its state says
-        {"lines": -1} => its state cannot be read
-        {"identity": {"models": ["b"]}} => differs from this command in models and input
-        {} => differs from this command in input
-    """),
-)
+# A change of the state that a kill has left (none: of the input), and why it is not used.
+UNFIT = """
+{"bytes": 1000000} => its text is shorter than its state says
+{"lines": -1} => its state cannot be read
+{"identity": {"models": ["b"]}} => differs from this command in models and input
+{} => differs from this command in input
+"""
+
+
 def test_what_does_not_fit_the_command_starts_over(
-    model: Path,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    change: str,
-    reason: str,
+    model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    write_lines(tmp_path / "in", LINES[:50])
-    with pytest.raises(KeyboardInterrupt):
-        translate_file(Killed(model, 2), tmp_path, "out")
     state = tmp_path / "out.part.json"
-    stated: Any = read_json(state)
-    state.write_text(json.dumps(stated | json.loads(change)))
-    if change == "{}":
-        write_lines(tmp_path / "in", LINES[1:51])
-    fresh = Killed(model, 9)
-    translate_file(fresh, tmp_path, "out")
-    assert fresh.seen[0] == 1
-    assert reason in capsys.readouterr().err
+    for change, reason in rows(UNFIT):
+        write_lines(tmp_path / "in", LINES[:50])
+        with pytest.raises(KeyboardInterrupt):
+            translate_file(Killed(model, 2), tmp_path, "out")
+        stated: Any = read_json(state)
+        state.write_text(json.dumps(stated | json.loads(change)))
+        if change == "{}":
+            write_lines(tmp_path / "in", LINES[1:51])
+        fresh = Killed(model, 9)
+        translate_file(fresh, tmp_path, "out")
+        assert fresh.seen[0] == 1
+        assert reason in capsys.readouterr().err
 
 
 def test_an_empty_file_is_one_of_its_format(model: Path, tmp_path: Path) -> None:
@@ -191,17 +187,17 @@ def peak_memory(*arguments: object) -> int:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("workers", ["1", "2"])
-def test_memory_does_not_grow_with_the_file(
-    model: Path, tmp_path: Path, workers: str
-) -> None:
-    peaks = []
-    options = ["--beam", "1", "--batch-sentences", "256", "--workers", workers]
-    for times in (50, 500):
-        write_lines(tmp_path / "in", LINES * times)
-        files = (tmp_path / "in", tmp_path / "out")
-        peaks.append(peak_memory(*command(model, *files, *options)))
-    assert peaks[1] < 1.1 * peaks[0]
+def test_memory_does_not_grow_with_the_file(model: Path, tmp_path: Path) -> None:
+    few, many = tmp_path / "few", tmp_path / "many"
+    write_lines(few, LINES * 50)
+    write_lines(many, LINES * 500)
+    for workers in ("1", "2"):
+        options = f"--beam 1 --batch-sentences 256 --workers {workers}".split()
+        least, most = (
+            peak_memory(*command(model, path, tmp_path / "out", *options))
+            for path in (few, many)
+        )
+        assert most < 1.1 * least
 
 
 # ---- what an output depends on ----

@@ -16,7 +16,7 @@ from convs2s.training.loading import permuted_sources, split_batch
 from convs2s.training.run import train
 from convs2s.training.schedule import Moment
 from convs2s.training.workers import Workers
-from tests.invariants.recordings import Again
+from tests.invariants.gpu import Again
 from tests.support import tiny
 from tests.support.tiny import make_update, short_of_memory
 from tests.support.together import meet, start

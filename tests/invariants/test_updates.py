@@ -13,9 +13,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from convs2s.config.architecture import parse_architecture
 from convs2s.errors import UserError
-from convs2s.models.build import build_network
 from convs2s.models.kernels import dropout
 from convs2s.models.recorded_ensemble import Recording
 from convs2s.training import recorded
@@ -24,10 +22,10 @@ from convs2s.training.recorded import RecordedGradient
 from convs2s.training.schedule import Moment
 from convs2s.training.trainer import Trainer
 from convs2s.training.update import Updater, UpdateReport
-from convs2s.training.workers import ALONE, Workers
-from tests.invariants.recordings import Again, Recorder
-from tests.invariants.waiting import READS, counted_waits
+from convs2s.training.workers import ALONE
+from tests.invariants.gpu import READS, Again, Recorder, counted_waits
 from tests.support import tiny
+from tests.support.networks import lstm, rnn
 from tests.support.tiny import make_update
 from tests.support.together import Apart
 
@@ -90,22 +88,19 @@ def drawn(count: int) -> Tensor:
     return torch.randint(-(1 << 15), 1 << 15, (count,), dtype=torch.int16)
 
 
-@pytest.mark.parametrize("workers", [ALONE, Apart(1, 2)], ids=["alone", "worker"])
 def test_to_the_bit_for_the_same_shapes(
-    task: Path, monkeypatch: pytest.MonkeyPatch, workers: Workers
+    task: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(dropout, "random_bits", drawn)
-    recorder = Recorder()
-    changes: dict[str, Any] = {
-        "dropout": 0.2,
-        "label_smoothing": 0.1,
-        "workers": workers,
-    }
-    found, parameters, _ = updated(task, recording=recorder, **changes)
-    expected, theirs, _ = updated(task, recording=Again, **changes)
-    assert found == expected
-    assert all(map(torch.equal, parameters, theirs))
-    assert sum(one.replays for one in recorder.made) > len(recorder.made) > 0
+    changes: dict[str, Any] = {"dropout": 0.2, "label_smoothing": 0.1}
+    for workers in (ALONE, Apart(1, 2)):
+        recorder = Recorder()
+        changes["workers"] = workers
+        found, parameters, _ = updated(task, recording=recorder, **changes)
+        expected, theirs, _ = updated(task, recording=Again, **changes)
+        assert found == expected
+        assert all(map(torch.equal, parameters, theirs))
+        assert sum(one.replays for one in recorder.made) > len(recorder.made) > 0
 
 
 def test_a_gpu_that_cannot_record_has_a_way_out(
@@ -217,32 +212,30 @@ def test_a_training_closes_what_is_read_ahead(
 # ---- what waits for the device ----
 
 
-@pytest.mark.parametrize("optimizer", ["nesterov", "adam"])
-def test_an_update_waits_for_nothing(task: Path, optimizer: str) -> None:
-    one = tiny.trainer(task, task / "none", dropout=0.2, optimizer=optimizer)
-    loaded = one.updater.load(one.train, np.arange(16))
-    # The first one sets up.
-    started = [one.updater.start(loaded, Moment(1, 0, 0.1))]
-    with counted_waits() as waits:
-        started += [one.updater.start(loaded, Moment(1, n, 0.1)) for n in (1, 2, 3)]
-    assert not waits
-    with counted_waits() as waits:
-        assert len(one.updater.read(started)) == 4
-    assert waits == {"tolist": 1}
+def test_an_update_waits_for_nothing(task: Path) -> None:
+    for optimizer in ("nesterov", "adam"):
+        one = tiny.trainer(task, task / "none", dropout=0.2, optimizer=optimizer)
+        loaded = one.updater.load(one.train, np.arange(16))
+        # The first one sets up.
+        started = [one.updater.start(loaded, Moment(1, 0, 0.1))]
+        with counted_waits() as waits:
+            started += [one.updater.start(loaded, Moment(1, n, 0.1)) for n in (1, 2, 3)]
+        assert not waits
+        with counted_waits() as waits:
+            assert len(one.updater.read(started)) == 4
+        assert waits == {"tolist": 1}
 
 
-@pytest.mark.parametrize("kind", ["lstm", "rnn"])
 def test_a_recurrent_networks_update_does_not_fetch_its_sources_lengths(
-    task: Path, kind: str
+    task: Path,
 ) -> None:
     one = tiny.trainer(task, task / "none")
-    stated = {"kind": kind, "layers": 2, "cells": 16, "embedding": 16}
-    network = build_network(parse_architecture(stated), 30, 30)
-    updater = Updater(network, one.recipe, seed=1, device="cpu")
-    loaded = updater.load(one.train, np.arange(16))
-    updater.start(loaded, Moment(1, 0, 0.1))  # sets up
-    with counted_waits() as waits:
-        updater.start(loaded, Moment(1, 1, 0.1))
-    # The sizes of its packed steps, which torch reads, are on the CPU in any case. A GRU reads them
-    # as integers.
-    assert not waits.keys() & set(READS) - {"__int__"}
+    for network in (lstm(), rnn(layers=2)):
+        updater = Updater(network, one.recipe, seed=1, device="cpu")
+        loaded = updater.load(one.train, np.arange(16))
+        updater.start(loaded, Moment(1, 0, 0.1))  # sets up
+        with counted_waits() as waits:
+            updater.start(loaded, Moment(1, 1, 0.1))
+        # The sizes of its packed steps, which torch reads, are on the CPU in any case. A GRU reads
+        # them as integers.
+        assert not waits.keys() & set(READS) - {"__int__"}

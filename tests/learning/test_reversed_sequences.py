@@ -1,20 +1,17 @@
 """Networks learn to reverse sequences that they have not seen, and to read their source."""
 
-import json
 import random
 from pathlib import Path
 from typing import Any
 
 import pytest
-import torch
 import yaml
 
 from convs2s.config.decoding import DecodingSettings
 from convs2s.config.model import ModelSettings
-from convs2s.data.batches import pad
-from convs2s.decoding.search import beam_search
-from convs2s.model_file import load_model
-from convs2s.models.ensemble import Ensemble
+from convs2s.decoding.translate import LineTranslator
+from convs2s.files.text import read_json
+from convs2s.model_file import describe_model
 from convs2s.training.run import train
 from tests.support import tiny
 
@@ -64,15 +61,15 @@ def test_a_network_learns_to_reverse(tmp_path: Path, name: str) -> None:
     updates = 5000 if name == "lstm" else 1200
     # A hundred of them are for validation.
     tiny.prepare_pairs(tmp_path, sequences(updates * 64 // 2, seed=1))
-    network, description = load_model(trained(tmp_path, ARCHITECTURES[name], RECIPE))
-    assert int(str(description.training["updates"])) <= updates
-    source, target = description.vocabularies()
+    model = trained(tmp_path, ARCHITECTURES[name], RECIPE)
+    assert int(str(describe_model(model).training["updates"])) <= updates
+    greedy = DecodingSettings(beam=1)
+    translator = LineTranslator([model], greedy, "cpu", pretokenized=True)
     unseen = sequences(1000, seed=2)
-    rows = torch.from_numpy(pad([source.encode(tokens) for tokens in unseen]))
-    found = beam_search(Ensemble([network]), rows, DecodingSettings(beam=1))
     right = 0
-    for hypotheses, tokens in zip(found, unseen, strict=True):
-        right += target.decode(hypotheses[0].tokens) == tokens[::-1]
+    found = translator.translate(map(" ".join, unseen))
+    for one, tokens in zip(found, unseen, strict=True):
+        right += one.text.split() == tokens[::-1]
     assert right >= 990
 
 
@@ -83,6 +80,6 @@ def test_an_lstm_learns_to_read_its_source_and_is_not_warned_of(
     small = {"kind": "lstm", "layers": 1, "cells": 48, "embedding": 16}
     changes = {"learning_rate": 1e-2, "maximum_epochs": 10, "batch": {"sentences": 16}}
     output = trained(task, small | {"initialization": 0.3}, RECIPE | changes)
-    said = json.loads(output.with_name("training.json").read_text("utf-8"))
+    said: Any = read_json(output.with_name("training.json"))
     assert said["source_use"]["ratio"] > 2
     assert "warning" not in capfd.readouterr().err

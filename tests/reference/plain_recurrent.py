@@ -5,7 +5,7 @@ and Luong et al. (2015, section 3.1). They know the names of the weights, which 
 order of the gates in them: input, forget, cell, output; and reset, update, new.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -14,41 +14,22 @@ Array = npt.NDArray[np.float64]
 Weights = Mapping[str, Array]
 LayerState = tuple[Array, Array]
 """A layer's output h and its cells c."""
-Cell = Callable[[Weights, str, str, Array, LayerState], LayerState]
 
 
 def sigmoid(x: Array) -> Array:
     return np.asarray(1.0 / (1.0 + np.exp(-x)))
 
 
-def gate_sums(
-    weights: Weights, layer: str, suffix: str, x: Array, hidden: Array
-) -> list[Array]:
-    """Return the sums of the inputs and of the state that enter the gates."""
-    sums = []
-    for part, vector in (("ih", x), ("hh", hidden)):
-        weight = weights[f"{layer}.weight_{part}_l0{suffix}"]
-        bias = weights[f"{layer}.bias_{part}_l0{suffix}"]
-        sums.append(weight @ vector + bias)
-    return sums
-
-
-def lstm_cell(
-    weights: Weights, layer: str, suffix: str, x: Array, state: LayerState
-) -> LayerState:
-    hidden, cells = state
-    of_input, of_state = gate_sums(weights, layer, suffix, x, hidden)
+def lstm_cell(of_input: Array, of_state: Array, state: LayerState) -> LayerState:
+    _, cells = state
     enter, forget, new, leave = np.split(of_input + of_state, 4)
     cells = sigmoid(forget) * cells + sigmoid(enter) * np.tanh(new)
     return sigmoid(leave) * np.tanh(cells), cells
 
 
-def gru_cell(
-    weights: Weights, layer: str, suffix: str, x: Array, state: LayerState
-) -> LayerState:
+def gru_cell(of_input: Array, of_state: Array, state: LayerState) -> LayerState:
     """Return a layer's output; it has no cells to change."""
     hidden, cells = state
-    of_input, of_state = gate_sums(weights, layer, suffix, x, hidden)
     reset_input, update_input, new_input = np.split(of_input, 3)
     reset_state, update_state, new_state = np.split(of_state, 3)
     reset = sigmoid(reset_input + reset_state)
@@ -57,21 +38,41 @@ def gru_cell(
     return (1 - update) * new + update * hidden, cells
 
 
-def advance(
-    cell: Cell, weights: Weights, side: str, x: Array, states: list[LayerState]
-) -> Array:
-    """Let each layer read one more input, and return the top one's output."""
-    for number, state in enumerate(states):
-        states[number] = cell(weights, f"{side}.layers.{number}", "", x, state)
-        x = states[number][0]
-    return x
-
-
-class PlainLstm:
+class Plain:
     """Some weights, and how they are read."""
 
+    def __init__(self, weights: Weights, cell: str) -> None:
+        self.weights = weights
+        self.cell = {"gru": gru_cell, "lstm": lstm_cell}[cell]
+
+    def step(
+        self, layer: str, x: Array, state: LayerState, suffix: str = ""
+    ) -> LayerState:
+        """Let a layer read one more input: the sums of it and of the state enter the gates."""
+        sums = []
+        for part, vector in (("ih", x), ("hh", state[0])):
+            weight = self.weights[f"{layer}.weight_{part}_l0{suffix}"]
+            bias = self.weights[f"{layer}.bias_{part}_l0{suffix}"]
+            sums.append(weight @ vector + bias)
+        of_input, of_state = sums
+        return self.cell(of_input, of_state, state)
+
+    def advance(self, side: str, x: Array, states: list[LayerState]) -> Array:
+        """Let each layer read one more input, and return the top one's output."""
+        for number, state in enumerate(states):
+            states[number] = self.step(f"{side}.layers.{number}", x, state)
+            x = states[number][0]
+        return x
+
+    def output(self, features: Array) -> Array:
+        table = self.weights["decoder.output.table"]
+        return features @ table.T + self.weights["decoder.output.bias"]
+
+
+class PlainLstm(Plain):
     def __init__(self, weights: Weights, reverse_source: bool) -> None:
-        self.weights, self.reverse_source = weights, reverse_source
+        super().__init__(weights, "lstm")
+        self.reverse_source = reverse_source
 
     def states(self, source: Sequence[int]) -> list[LayerState]:
         """Return each layer's state after a source that ends in ``</s>``."""
@@ -86,26 +87,19 @@ class PlainLstm:
 
     def logits(self, source: Sequence[int], previous: Sequence[int]) -> Array:
         """Return the logits (n, V) of what follows each token of ``previous``."""
-        outputs = self._read("decoder", previous, self.states(source))
-        table = self.weights["decoder.output.table"]
-        return outputs @ table.T + self.weights["decoder.output.bias"]
+        return self.output(self._read("decoder", previous, self.states(source)))
 
     def _read(
         self, side: str, tokens: Sequence[int], states: list[LayerState]
     ) -> Array:
         """Return the top layer's output at each token; ``states`` are then those after the last."""
         embedded = self.weights[f"{side}.embedding.tokens"][list(tokens)]
-        return np.stack(
-            [advance(lstm_cell, self.weights, side, x, states) for x in embedded]
-        )
+        return np.stack([self.advance(side, x, states) for x in embedded])
 
 
-class PlainRnn:
-    """Some weights, and how they are read."""
-
+class PlainRnn(Plain):
     def __init__(self, weights: Weights, cell: str, attention: str) -> None:
-        self.weights = weights
-        self.cell = {"gru": gru_cell, "lstm": lstm_cell}[cell]
+        super().__init__(weights, cell)
         self.attention = attention
         self.layers = sum(name.startswith("decoder.first.") for name in weights) // 2
 
@@ -122,15 +116,14 @@ class PlainRnn:
                 weights = self._attend(states[-1][0], annotations)
                 context = weights @ annotations
                 joined = np.concatenate([embedded, context])
-                output = advance(self.cell, self.weights, "decoder", joined, states)
+                output = self.advance("decoder", joined, states)
                 read = [output, context, embedded]
             else:
-                output = advance(self.cell, self.weights, "decoder", embedded, states)
+                output = self.advance("decoder", embedded, states)
                 weights = self._attend(output, annotations)
                 read = [output, weights @ annotations]
             features = np.tanh(self._map("readout", np.concatenate(read)))
-            table = self.weights["decoder.output.table"]
-            logits.append(table @ features + self.weights["decoder.output.bias"])
+            logits.append(self.output(features))
             attention.append(weights)
         return np.stack(logits), np.stack(attention)
 
@@ -154,7 +147,7 @@ class PlainRnn:
         state = (np.zeros(cells), np.zeros(cells))
         outputs = []
         for x in inputs:
-            state = self.cell(self.weights, layer, suffix, x, state)
+            state = self.step(layer, x, state, suffix)
             outputs.append(state[0])
         return outputs
 

@@ -1,22 +1,33 @@
-"""A recording on a CPU, as strict as a CUDA graph: the same operations in the same memory."""
+"""What stands for a GPU on a CPU: recordings as strict as CUDA graphs, and counts of waits."""
 
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
+import pytest
 import torch
 from torch import Tensor
+from torch.profiler import ProfilerActivity, profile
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 from convs2s.models.recorded_ensemble import Recording
+
+# ---- a recording: the same operations in the same memory ----
 
 
 def tensors(of: Any) -> list[Tensor]:
     return [one for one in tree_leaves(of) if isinstance(one, Tensor)]
 
 
-WAITING = {"aten::_local_scalar_dense", "aten::nonzero", "aten::masked_select"}
-"""Operations whose result Python must know."""
+WAITING = {
+    "aten::item",
+    "aten::_local_scalar_dense",
+    "aten::nonzero",
+    "aten::masked_select",
+}
+"""Operations whose result Python must know, or whose size depends on a tensor's content."""
 
 
 class Operations(TorchDispatchMode):
@@ -89,3 +100,37 @@ class Again(Recording):
 
     def replay(self) -> None:
         self.loss.copy_(self.work())
+
+
+# ---- how often a program waits for the device that its tensors are on ----
+
+READS = ("cpu", "tolist", "item", "__bool__", "__int__", "__float__", "__index__")
+"""Methods that hand a tensor's content to Python."""
+
+
+@contextmanager
+def counted_waits() -> Iterator[Counter[str]]:
+    """Count the ways in which the block waits for a device."""
+    waits: Counter[str] = Counter()
+    with pytest.MonkeyPatch.context() as patch:
+        for name in READS:
+            patch.setattr(Tensor, name, _counted(name, getattr(Tensor, name), waits))
+        with profile(activities=[ProfilerActivity.CPU]) as trace:
+            yield waits
+    events = [event for event in trace.events() or [] if event.name in WAITING]
+    waits.update(event.name for event in events if not _is_of_adams_steps(event))
+
+
+def _is_of_adams_steps(event: Any) -> bool:
+    """Return whether a CPU's Adam reads its own counters of steps, which no device computes."""
+    while event is not None and event.name != "aten::_fused_adam_":
+        event = event.cpu_parent
+    return event is not None
+
+
+def _counted(name: str, method: Any, waits: Counter[str]) -> Any:
+    def counting(tensor: Tensor, *arguments: Any, **options: Any) -> Any:
+        waits[name] += 1
+        return method(tensor, *arguments, **options)
+
+    return counting
