@@ -8,8 +8,6 @@ from collections.abc import Iterable
 from graphlib import TopologicalSorter
 from pathlib import Path
 
-import pytest
-
 from tests.house.package import import_graph, modules, reachable
 
 LAYERS = (
@@ -56,12 +54,8 @@ def part_of(module: str) -> str:
     return max(fitting, key=len, default="errors")
 
 
-@pytest.fixture(scope="module")
-def graph(root: Path) -> dict[str, set[str]]:
-    return import_graph(root)
-
-
-def test_imports_point_one_way(graph: dict[str, set[str]]) -> None:
+def test_imports_point_one_way(root: Path) -> None:
+    graph = import_graph(root)
     for module, imported in graph.items():
         mine = part_of(module)
         for theirs in map(part_of, imported):
@@ -69,11 +63,11 @@ def test_imports_point_one_way(graph: dict[str, set[str]]) -> None:
     TopologicalSorter(graph).prepare()  # an error names the circle
 
 
-def test_job_wrappers_import_next_to_nothing(graph: dict[str, set[str]]) -> None:
+def test_job_wrappers_import_next_to_nothing(root: Path) -> None:
     job = {f"convs2s.pipeline.{part}" for part in ("job", "living", "made", "tries")}
     files = {f"convs2s.files.{part}" for part in ("checksums", "locks", "notes")}
     used = {"convs2s.errors", *files}
-    assert reachable(graph, "convs2s.pipeline.job") == job | used
+    assert reachable(import_graph(root), "convs2s.pipeline.job") == job | used
 
 
 PREPARATION = re.compile(r"convs2s\.(?:config|text|scoring|download|demo|data)\.")

@@ -5,7 +5,6 @@ import os
 import shutil
 import subprocess
 import threading
-from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
@@ -47,20 +46,14 @@ class _Handler(BaseHTTPRequestHandler):
         pass
 
 
-@pytest.fixture
-def zenodo() -> Iterator[Zenodo]:
-    if not (shutil.which("curl") and shutil.which("jq")):
-        pytest.skip("there is no curl or no jq here")
-    with Zenodo() as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield server
-        server.shutdown()
-
-
 @pytest.mark.parametrize("record", ["", "1"], ids=["first", "new version"])
 def test_files_are_deposited_and_published(
-    root: Path, zenodo: Zenodo, tmp_path: Path, record: str
+    root: Path, tmp_path: Path, record: str
 ) -> None:
+    if not (shutil.which("curl") and shutil.which("jq")):
+        pytest.skip("there is no curl or no jq here")
+    zenodo = Zenodo()
+    threading.Thread(target=zenodo.serve_forever, daemon=True).start()
     (tmp_path / "model.safetensors").write_bytes(b"weights")
     stated = {
         "ZENODO_TOKEN": "secret",
@@ -71,6 +64,8 @@ def test_files_are_deposited_and_published(
     done = subprocess.run(
         command, env={**os.environ, **stated}, capture_output=True, text=True
     )
+    zenodo.shutdown()
+    zenodo.server_close()
     assert (done.returncode, done.stdout) == (0, "10.5281/zenodo.2\n"), done.stderr
     steps = [(verb, path) for verb, path, _ in zenodo.asked]
     assert steps[-3:] == [

@@ -110,6 +110,13 @@ class Checkout:
         file.write_bytes(content if isinstance(content, bytes) else content.encode())
         return file
 
+    def with_programs(self, **programs: str) -> dict[str, str]:
+        """Write programs of a shell; return an environment in which they are found first."""
+        for name, text in programs.items():
+            self.write(f"bin/{name}", f"#!/bin/sh\n{text}\n").chmod(0o755)
+        path = f"{self / 'bin'}{os.pathsep}{os.environ['PATH']}"
+        return {**os.environ, "PATH": path}
+
     def read(self, path: str) -> str:
         """Return the text of a file below this folder."""
         return (self / path).read_text("utf-8")

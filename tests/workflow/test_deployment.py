@@ -1,18 +1,24 @@
-"""The workflow inside of others: snakedeploy, modules by git and by path (docs/own_workflow.md)."""
+"""The workflow as others deploy it: snakedeploy, modules by git and by path (docs/own_workflow.md).
+
+Planning and linting need Snakemake and what it requires, and none of the jobs' packages.
+"""
 
 import os
 import re
 import shutil
+import subprocess
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
-from tests.support.checkout import Checkout
-from tests.workflow.deployment import TAG, Repository, make_repository, outer_workflow
+from tests.support.bare_python import bare_python, run_bare
+from tests.support.checkout import Checkout, Done, check_out
 
 BLEU = "results/demo_en_fr/bleu.txt"
 RAW = "results/demo_en_fr/corpus/raw/test.source.zst"
+TAG = "v1"
 PREFIX = 'prefix: "translation"'
 TASK = """\
 description: English to Dutch
@@ -24,9 +30,66 @@ hold_out: {every: 10}
 """
 
 
+# A workflow of somebody's own, with the demo's score among its inputs.
+OUTER = """\
+configfile: "config/outer.yaml"
+
+
+module convs2s:
+    snakefile:
+        {source}
+    config:
+        config["translation"]
+{more}
+
+use rule * from convs2s as {names}
+"""
+
+
+@dataclass(frozen=True)
+class Repository:
+    """A git repository of the workflow, which git finds under the URL of a host."""
+
+    folder: Path
+    environment: dict[str, str]
+    """The variables with which git and Snakemake use no host but this machine."""
+
+    @property
+    def gitfile(self) -> str:
+        """What a module names as its Snakefile, in a clone, by a tag."""
+        return f'gitfile("{self.folder}", path="workflow/Snakefile", tag="{TAG}")'
+
+    @property
+    def path(self) -> str:
+        """The same as a path, with no git in it."""
+        return f'"{self.folder}/workflow/Snakefile"'
+
+
 @pytest.fixture(scope="module")
 def repository(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Repository:
-    return make_repository(root, tmp_path_factory.mktemp("deployment"))
+    """The workflow as it stands, committed and tagged."""
+    parent = tmp_path_factory.mktemp("deployment")
+    folder = check_out(root, parent / "host/owner").folder
+    hosts = f'[url "file://{parent}/host/"]\n    insteadOf = https://github.com/\n'
+    (parent / "gitconfig").write_text(f"[user]\n    name = a\n    email = a@b\n{hosts}")
+    environment = os.environ | {
+        "GIT_CONFIG_GLOBAL": str(parent / "gitconfig"),
+        "XDG_CACHE_HOME": str(parent / "cache"),
+    }
+    commit = f"git init --quiet; git add .; git commit -qm all; git tag {TAG}"
+    subprocess.run(["sh", "-ec", commit], cwd=folder, env=environment, check=True)
+    return Repository(folder, environment)
+
+
+def outer_workflow(
+    folder: Path, source: str, config: str, *, more: str = "", names: str = "*"
+) -> Checkout:
+    """Write a workflow that has this one as a module; ``config`` is YAML on one line."""
+    outer = Checkout(folder)
+    text = OUTER.format(source=source, more=f"    {more}\n", names=names)
+    outer.write("Snakefile", text)
+    outer.write("config/outer.yaml", f"translation: {config}\nsamples: [mine]\n")
+    return outer
 
 
 @pytest.mark.slow
@@ -136,3 +199,32 @@ def test_an_installed_package_of_the_same_version_serves_where_there_is_none(
     shutil.move(checkout / "src", tmp_path / "installed")
     environment = {**os.environ, "PYTHONPATH": str(tmp_path / "installed")}
     checkout.snakemake("--dry-run", BLEU, environment=environment).succeeded()
+
+
+FOUND = """
+from importlib.util import find_spec
+packages = ["torch", "numpy", "xopen", "zstandard", "convs2s"]
+print(list(filter(find_spec, packages)))
+"""
+
+
+def test_lint_and_plan_need_snakemake_alone_and_a_module_brings_its_package(
+    checkout: Checkout, tmp_path: Path
+) -> None:
+    # The configuration is YAML that pydantic checks: both come with Snakemake.
+    python = bare_python(tmp_path / "bare", ["snakemake"])
+    done = run_bare(python, "-c", FOUND, folder=tmp_path / "bare")
+    assert done.stdout == "[]\n"
+
+    def snakemake(folder: Path, *arguments: str) -> Done:
+        command = ("-m", "snakemake", "--cores", "2", *arguments)
+        done = run_bare(python, *command, folder=folder)
+        return Done(done.returncode, done.stdout + done.stderr).succeeded()
+
+    # Such as functions beside rules.
+    snakemake(checkout.folder, "--lint")
+    source = f'"{checkout.folder}/workflow/Snakefile"'
+    outer = outer_workflow(tmp_path / "outer", source, "{}")
+    planned = snakemake(outer.folder, "-n", "demo", "results/paper/table1.md").planned
+    assert {"write_table", "summarize_runs", "demo"} <= planned.keys()
+    assert planned["train_model"] == 2
