@@ -87,7 +87,7 @@ AGAIN = "\nmine_en_nl/small_plateau: training.maximum_epochs 2 -> 3: 1 training 
 
 def test_a_change_is_seen_without_snakemakes_records(finished: Checkout) -> None:
     records = finished / ".snakemake/metadata"
-    before = (finished / "config.local.yaml").read_bytes()
+    before = finished.options()
     for record in records.iterdir():
         record.write_text('{"params": ["')
     override(finished, "tasks", "mine_en_nl", vocabulary={"merges": 40})
@@ -95,7 +95,7 @@ def test_a_change_is_seen_without_snakemakes_records(finished: Checkout) -> None
     done = plan(finished)
     assert done.planned.keys() >= made, done.said
     assert AGAIN not in done.said
-    finished.write("config.local.yaml", before)
+    finished.configure(before)
     shutil.rmtree(records)
     override(finished, "models", "small_plateau", training={"maximum_epochs": 3})
     made = {"write_model_settings", "train_model", "evaluate_bleu"}
@@ -112,14 +112,14 @@ def test_decoding_code_reruns_decoding_and_what_was_made_without_records_is_up_t
     edit(finished, "models/layers")
     assert plan(finished).planned == BEAM
     empty_records(finished)
-    before = (finished / "config.local.yaml").read_bytes()
+    before = finished.options()
     override(finished, "decodings", "beam5", beam=2)
     done = finished.snakemake(BLEU).succeeded()
     assert done.planned == BEAM
     assert plan(finished).nothing_to_do
     score = finished.read(f"{RUN}/test.beam5.bleu.json")
     assert "changes/" not in score  # its inputs have checksums in it
-    finished.write("config.local.yaml", before)
+    finished.configure(before)
     assert plan(finished).planned == BEAM
 
 
@@ -228,11 +228,11 @@ def test_a_change_makes_again_what_rests_on_it_in_the_tables_and_a_ledger_saves_
     done = finished.snakemake("paper").succeeded()
     assert "train_model" not in done.planned
     paper = finished.copy(tmp_path / "again")
-    configured = (finished / "config.local.yaml").read_bytes()
+    configured = finished.options()
     override(finished, "decodings", "greedy", beam=2)
     scores = {"decode_test_set": 1, "evaluate_bleu": 1}
     assert plan(finished, "paper").planned == {**scores, **WHOLE}
-    finished.write("config.local.yaml", configured)
+    finished.configure(configured)
     write_paper(finished, "[seed1, seed2]")
     both = {"decode_test_set": 2, "evaluate_bleu": 2, "plot_learning_curve": 1}
     trained = {"train_model": 1, **both}

@@ -108,8 +108,9 @@ def test_a_cancelled_job_is_submitted_again(
 
 
 TRANSLATIONS = MODEL.replace("model.safetensors", "test.beam5.jsonl")
-THEN_TRANSLATE = COMMAND.replace(MODEL, TRANSLATIONS).replace(
-    " --profile", " decode_test_set --profile"
+RULES = "train_model write_model_settings decode_test_set"
+THEN_TRANSLATE = (
+    f"snakemake {TRANSLATIONS} --allowed-rules {RULES} --profile profiles/slurm"
 )
 """A command whose second job is submitted after the training, and so after what happened to it."""
 
