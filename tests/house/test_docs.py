@@ -25,15 +25,12 @@ def pages(root: Path) -> dict[str, str]:
     return {path.name: path.read_text("utf-8") for path in files}
 
 
-def test_every_file_that_a_page_names_is_there(
+def test_every_file_that_a_page_names_is_there_and_titles_are_no_questions(
     root: Path, pages: dict[str, str]
 ) -> None:
     named = {path for text in pages.values() for path in PATH.findall(text)}
     assert len(named) > 20
     assert [path for path in named if not (root / path).exists()] == []
-
-
-def test_titles_are_no_questions(pages: dict[str, str]) -> None:
     for name, text in pages.items():
         assert not re.search(r"^#+ .*\?$", text, re.MULTILINE), name
 
@@ -62,19 +59,14 @@ def test_the_page_of_scores_is_up_to_date(
     assert pages["paper_scores.md"] == paper_scores.page(settings.paper)
 
 
-def test_every_address_of_a_corpus_is_in_the_list_of_downloads(
-    settings: Settings,
+def test_the_list_of_downloads_has_every_corpus_and_a_page_on_licenses_and_checksums(
+    settings: Settings, pages: dict[str, str]
 ) -> None:
     references = [one for task in settings.tasks.values() for one in task.references()]
     addresses = {parse_file_reference(one).location for one in references}
     fetched = {one for one in addresses if one.startswith("http")}
     assert len(fetched) > 20
     assert fetched <= set(settings.downloads)
-
-
-def test_the_page_explains_licenses_and_counts_the_files_without_a_checksum(
-    settings: Settings, pages: dict[str, str]
-) -> None:
     entries = settings.downloads.values()
     named = {str(entry.licence) for entry in entries}
     assert {canonicalize_license_expression(name) for name in named} == named

@@ -95,8 +95,8 @@ def test_plans_and_jobs_without_a_network_load_no_torch(root: Path) -> None:
     scripts = (root / "workflow/scripts").glob("*.py")
     jobs = imports_of(path for path in scripts if path.stem not in RUN_A_NETWORK)
     names = [name for name in modules(root) if PREPARATION.match(name)]
-    names += ["convs2s.pipeline.status_view", "convs2s.api.translator"]
-    names.append("convs2s.serving.server")
+    others = ("pipeline.status_view", "api.translator", "serving.server")
+    names += [f"convs2s.{name}" for name in others]
     assert min(map(len, (plans, jobs, names))) > 10
     without_torch = jobs + [f"import {name}" for name in names]
     checks = [

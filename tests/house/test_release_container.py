@@ -31,18 +31,15 @@ def stated(root: Path, instruction: str) -> list[str]:
     return re.findall(rf"^{instruction} (.*)$", joined, re.MULTILINE)
 
 
-def test_the_python_is_that_of_the_environments(root: Path) -> None:
+def test_the_python_is_that_of_the_environments_and_what_is_copied_is_enough_to_run(
+    root: Path, tmp_path: Path
+) -> None:
     (base,) = stated(root, "FROM")
     version = re.fullmatch(r"python:(\d+\.\d+)-slim@sha256:[0-9a-f]{64}", base)
     assert version
     for environment in (root / "envs").glob("*.yaml"):
         installed = yaml.safe_load(environment.read_text("utf-8"))["dependencies"]
         assert f"python ={version[1]}" in installed
-
-
-def test_what_is_copied_is_not_ignored_and_enough_to_run(
-    root: Path, tmp_path: Path
-) -> None:
     lines = (root / ".dockerignore").read_text("utf-8").splitlines()
     ignored = [line for line in lines if line and not line.startswith("#")]
     assert {".git", ".venv", "results", "data", "config.local.yaml"} <= set(ignored)
