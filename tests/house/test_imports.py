@@ -54,20 +54,19 @@ def part_of(module: str) -> str:
     return max(fitting, key=len, default="errors")
 
 
-def test_imports_point_one_way(root: Path) -> None:
+def test_imports_point_one_way_and_what_runs_a_job_imports_next_to_nothing(
+    root: Path,
+) -> None:
     graph = import_graph(root)
     for module, imported in graph.items():
         mine = part_of(module)
         for theirs in map(part_of, imported):
             assert mine == theirs or LEVELS[theirs] < LEVELS[mine], (module, theirs)
     TopologicalSorter(graph).prepare()  # an error names the circle
-
-
-def test_job_wrappers_import_next_to_nothing(root: Path) -> None:
     job = {f"convs2s.pipeline.{part}" for part in ("job", "living", "made", "tries")}
     files = {f"convs2s.files.{part}" for part in ("checksums", "locks", "notes")}
     used = {"convs2s.errors", *files}
-    assert reachable(import_graph(root), "convs2s.pipeline.job") == job | used
+    assert reachable(graph, "convs2s.pipeline.job") == job | used
 
 
 PREPARATION = re.compile(r"convs2s\.(?:config|text|scoring|download|demo|data)\.")

@@ -7,9 +7,9 @@ import os
 import re
 import shutil
 import subprocess
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from unittest import mock
 
 import pytest
 
@@ -46,13 +46,8 @@ use rule * from convs2s as {names}
 """
 
 
-@dataclass(frozen=True)
-class Repository:
-    """A git repository of the workflow, which git finds under the URL of a host."""
-
-    folder: Path
-    environment: dict[str, str]
-    """The variables with which git and Snakemake use no host but this machine."""
+class Repository(Checkout):
+    """A git repository of the workflow."""
 
     @property
     def gitfile(self) -> str:
@@ -66,19 +61,23 @@ class Repository:
 
 
 @pytest.fixture(scope="module")
-def repository(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Repository:
-    """The workflow as it stands, committed and tagged."""
+def repository(
+    root: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Repository]:
+    """The workflow as it stands, committed and tagged; git finds it under the URL of a host."""
     parent = tmp_path_factory.mktemp("deployment")
     folder = check_out(root, parent / "host/owner").folder
     hosts = f'[url "file://{parent}/host/"]\n    insteadOf = https://github.com/\n'
     (parent / "gitconfig").write_text(f"[user]\n    name = a\n    email = a@b\n{hosts}")
-    environment = os.environ | {
+    # With these, git and Snakemake use no host but this machine.
+    variables = {
         "GIT_CONFIG_GLOBAL": str(parent / "gitconfig"),
         "XDG_CACHE_HOME": str(parent / "cache"),
     }
     commit = f"git init --quiet; git add .; git commit -qm all; git tag {TAG}"
-    subprocess.run(["sh", "-ec", commit], cwd=folder, env=environment, check=True)
-    return Repository(folder, environment)
+    with mock.patch.dict(os.environ, variables):
+        subprocess.run(["sh", "-ec", commit], cwd=folder, check=True)
+        yield Repository(folder)
 
 
 def outer_workflow(
@@ -96,14 +95,13 @@ def outer_workflow(
 def test_snakedeploy_from_a_host(repository: Repository, tmp_path: Path) -> None:
     pytest.importorskip("snakedeploy")
     deploy = "snakedeploy deploy-workflow https://github.com/owner/convs2s deployed"
-    host = repository.environment
-    Checkout(tmp_path).shell(f"{deploy} --tag {TAG}", host).succeeded()
+    Checkout(tmp_path).shell(f"{deploy} --tag {TAG}").succeeded()
     deployed = Checkout(tmp_path / "deployed")
     snakefile = deployed.read("workflow/Snakefile")
     assert f'path="workflow/Snakefile", tag="{TAG}"' in snakefile
-    planned = deployed.snakemake("--dry-run", environment=host).succeeded().planned
+    planned = deployed.snakemake("--dry-run").succeeded().planned
     assert planned["train_model"] == 2
-    done = deployed.snakemake(RAW, environment=host).succeeded()
+    done = deployed.snakemake(RAW).succeeded()
     assert done.planned["write_demo_corpus"] == 1
 
 
@@ -134,7 +132,7 @@ def test_jobs_find_what_has_the_prefix(repository: Repository, tmp_path: Path) -
     outer = outer_workflow(tmp_path, repository.gitfile, options, more=PREFIX)
     # What a git source does not bring, and snakedeploy copies.
     for name in ("config", "profiles/default"):
-        shutil.copytree(repository.folder / name, outer / name, dirs_exist_ok=True)
+        shutil.copytree(repository / name, outer / name, dirs_exist_ok=True)
     outer.write("config/tasks/mine.yaml", TASK)
     outer.write("ledger.jsonl", "")
     for name in ("train.en", "train.nl", "test.en", "test.nl"):
@@ -188,7 +186,7 @@ def test_a_fault_of_the_config_is_told_and_a_source_without_settings_or_of_anoth
     assert refused(outer).startswith(f"error: this workflow is {settings}")
     version = '__version__ = "9.9.9"\n'
     other = Checkout(tmp_path).write("other/convs2s/__init__.py", version)
-    environment = {**repository.environment, "PYTHONPATH": str(tmp_path / "other")}
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path / "other")}
     needs = rf"error: this workflow needs .* \S+, but {other.parent} is 9\.9\.9: "
     assert re.match(needs, refused(outer, environment))
 
