@@ -13,7 +13,8 @@ import shutil
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
+from unittest import mock
 
 import pytest
 import yaml
@@ -164,11 +165,8 @@ def kernel(request: pytest.FixtureRequest) -> Iterator[str]:
 @pytest.fixture(autouse=True)
 def environment_as_before() -> Iterator[None]:
     """What a test's code exports, such as the Snakefile's PYTHONPATH, ends with the test."""
-    before = dict(os.environ)
-    yield
-    for name in os.environ.keys() - before.keys():
-        del os.environ[name]
-    os.environ.update(before)
+    with mock.patch.dict(os.environ):
+        yield
 
 
 @pytest.fixture(autouse=True)
@@ -178,13 +176,11 @@ def one_thread() -> None:
         sys.modules["torch"].set_num_threads(1)
 
 
-class Terminal:
+class Terminal(NamedTuple):
     """Runs the command with some standard input."""
 
-    def __init__(
-        self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-    ):
-        self.monkeypatch, self.capsys = monkeypatch, capsys
+    monkeypatch: pytest.MonkeyPatch
+    capsys: pytest.CaptureFixture[str]
 
     def __call__(self, *arguments: object, text: bytes = b"") -> str:
         from convs2s.cli.main import main
@@ -289,6 +285,18 @@ def planned_checkout(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Ch
     return check_out(root, tmp_path_factory.mktemp("planned"))
 
 
+# Types that nearly every sentence has: all others are unknown to the word model.
+OF_THE_FIRST_RUN = """
+cores: 1
+device: cpu
+plots: {sentences: [1]}
+overrides:
+  models: {}
+  tasks: {mine_en_nl_word: {vocabulary: {source_size: 3, target_size: 3}}}
+  decodings: {beam5_en_de: {length_penalty: {tuned_on: valid}}}
+"""
+
+
 @pytest.fixture(scope="session")
 def first_run(
     root: Path, tmp_path_factory: pytest.TempPathFactory
@@ -305,27 +313,14 @@ def first_run(
         said = shared / "own.json"
         if not said.exists():
             checkout = check_out(root, shared / "own")
-            done = _run_the_first_command(root, checkout)
+            own_pair.write_pair(root, checkout)
+            stated = yaml.safe_load(OF_THE_FIRST_RUN)
+            stated["overrides"]["models"]["small_plateau"] = own_pair.TINY
+            checkout.configure(stated)
+            done = checkout.shell(own_pair.commands(root)[0])
             said.write_text(json.dumps([done.code, done.said]))
     code, text = json.loads(said.read_text())
     return Checkout(shared / "own/convs2s"), Done(code, text)
-
-
-def _run_the_first_command(root: Path, checkout: Checkout) -> Done:
-    own_pair.write_pair(root, checkout)
-    # Types that nearly every sentence has: all others are unknown to the word model.
-    stated = yaml.safe_load("""
-        cores: 1
-        device: cpu
-        plots: {sentences: [1]}
-        overrides:
-          models: {}
-          tasks: {mine_en_nl_word: {vocabulary: {source_size: 3, target_size: 3}}}
-          decodings: {beam5_en_de: {length_penalty: {tuned_on: valid}}}
-    """)
-    stated["overrides"]["models"]["small_plateau"] = own_pair.TINY
-    checkout.configure(stated)
-    return checkout.shell(own_pair.commands(root)[0])
 
 
 @pytest.fixture

@@ -5,10 +5,12 @@ import re
 from pathlib import Path
 
 import pytest
+from packaging.licenses import canonicalize_license_expression
 
 import paper_scores
 import rule_picture
 from convs2s.config.extensions import code_of
+from convs2s.config.file_reference import parse_file_reference
 from convs2s.config.settings import Settings
 
 PATH = re.compile(
@@ -23,15 +25,12 @@ def pages(root: Path) -> dict[str, str]:
     return {path.name: path.read_text("utf-8") for path in files}
 
 
-def test_every_file_that_a_page_names_is_there(
+def test_every_file_that_a_page_names_is_there_and_titles_are_no_questions(
     root: Path, pages: dict[str, str]
 ) -> None:
     named = {path for text in pages.values() for path in PATH.findall(text)}
     assert len(named) > 20
     assert [path for path in named if not (root / path).exists()] == []
-
-
-def test_titles_are_no_questions(pages: dict[str, str]) -> None:
     for name, text in pages.items():
         assert not re.search(r"^#+ .*\?$", text, re.MULTILINE), name
 
@@ -58,3 +57,24 @@ def test_the_page_of_scores_is_up_to_date(
 ) -> None:
     """After a change: python tools/paper_scores.py > docs/paper_scores.md."""
     assert pages["paper_scores.md"] == paper_scores.page(settings.paper)
+
+
+def test_the_list_of_downloads_has_every_corpus_and_a_page_on_licenses_and_checksums(
+    settings: Settings, pages: dict[str, str]
+) -> None:
+    references = [one for task in settings.tasks.values() for one in task.references()]
+    addresses = {parse_file_reference(one).location for one in references}
+    fetched = {one for one in addresses if one.startswith("http")}
+    assert len(fetched) > 20
+    assert fetched <= set(settings.downloads)
+    entries = settings.downloads.values()
+    named = {str(entry.licence) for entry in entries}
+    assert {canonicalize_license_expression(name) for name in named} == named
+    page = pages["data.md"]
+    own = {name for name in named if name.startswith("LicenseRef-")}
+    assert set(re.findall(r"^\| `(LicenseRef-\w+)` \|", page, re.MULTILINE)) == own
+    without = [entry for entry in entries if not entry.sha256]
+    known = len(entries) - len(without)
+    assert f"{known} of the {len(entries)} listed files have a SHA-256" in page
+    assert f"For the other {len(without)} files, no" in page
+    assert sum(entry.md5 is not None for entry in without) == 4

@@ -17,6 +17,8 @@ from tests.support.checkout import Checkout
 
 NAMES = ("plot", "score", "text", "train")
 
+COMMAND = r"python -m convs2s (\w+)"
+
 # Imported where the configuration asks for it alone; whoever does adds it (docs/preparation.md).
 BY_CHOICE = {"eflomal", "tensorboard"}
 
@@ -31,11 +33,6 @@ for statement in json.load(sys.stdin):
         missing[statement] = error.name or str(error)
 print(json.dumps(missing))
 """
-
-
-def command(rule: str) -> str | None:
-    """Return the command of ``python -m convs2s`` in a rule's shell, if there is one."""
-    return stated(r"python -m convs2s (\w+)", rule)
 
 
 def environments(root: Path) -> dict[str, list[str]]:
@@ -59,7 +56,7 @@ def jobs(root: Path) -> dict[str, set[str]]:
         statements: list[Import] = []
         if ran := script(rule):
             statements = [*imports_of(root / "workflow/scripts" / ran)]
-        elif asked := command(rule):
+        elif asked := stated(COMMAND, rule):
             for path in (root / "src/convs2s/cli").glob("*.py"):
                 for node in ast.parse(path.read_text("utf-8")).body:
                     if getattr(node, "name", None) == f"_{asked}":
@@ -72,7 +69,7 @@ def jobs(root: Path) -> dict[str, set[str]]:
 def test_every_job_is_looked_at(root: Path) -> None:
     scripts = {path.name for path in root.glob("workflow/scripts/*.py")}
     assert {script(rule) for rule in rules(root)} - {None} == scripts
-    assert {command(rule) for rule in rules(root)} - {None} == {"train"}
+    assert {stated(COMMAND, rule) for rule in rules(root)} - {None} == {"train"}
     assert set(jobs(root)) == set(environments(root)) == set(NAMES)
 
 

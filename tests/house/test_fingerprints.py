@@ -3,8 +3,6 @@
 import re
 from pathlib import Path
 
-import pytest
-
 from tests.house.package import import_graph, imports_of, names_in, reachable
 from tests.house.rules import label, rules, script
 
@@ -44,20 +42,14 @@ def test_every_rule_with_a_script_states_its_code(root: Path) -> None:
     assert stated > 40
 
 
-@pytest.fixture(scope="module")
-def runs(root: Path) -> dict[str, set[str]]:
-    """Script that carries a fingerprint -> the modules of the package that it runs."""
+def test_a_script_runs_no_more_than_it_needs(root: Path) -> None:
     graph = import_graph(root)
-    found = {}
+    runs = {}
     for path in (root / "workflow/scripts").glob("*.py"):
         if path.stem not in WITHOUT_FINGERPRINT:
             named = {name for one in imports_of(path) for name in names_in(one)}
-            found[path.stem] = reachable(graph, *named & graph.keys())
-    assert len(found) > 25
-    return found
-
-
-def test_a_script_runs_no_more_than_it_needs(runs: dict[str, set[str]]) -> None:
+            runs[path.stem] = reachable(graph, *named & graph.keys())
+    assert len(runs) > 25
     for name, modules in runs.items():
         rooms = {".".join(module.split(".")[:2]) for module in modules}
         pipeline = {one for one in modules if one.startswith("convs2s.pipeline.")}

@@ -8,8 +8,6 @@ from collections.abc import Iterable
 from graphlib import TopologicalSorter
 from pathlib import Path
 
-import pytest
-
 from tests.house.package import import_graph, modules, reachable
 
 LAYERS = (
@@ -56,20 +54,15 @@ def part_of(module: str) -> str:
     return max(fitting, key=len, default="errors")
 
 
-@pytest.fixture(scope="module")
-def graph(root: Path) -> dict[str, set[str]]:
-    return import_graph(root)
-
-
-def test_imports_point_one_way(graph: dict[str, set[str]]) -> None:
+def test_imports_point_one_way_and_what_runs_a_job_imports_next_to_nothing(
+    root: Path,
+) -> None:
+    graph = import_graph(root)
     for module, imported in graph.items():
         mine = part_of(module)
         for theirs in map(part_of, imported):
             assert mine == theirs or LEVELS[theirs] < LEVELS[mine], (module, theirs)
     TopologicalSorter(graph).prepare()  # an error names the circle
-
-
-def test_job_wrappers_import_next_to_nothing(graph: dict[str, set[str]]) -> None:
     job = {f"convs2s.pipeline.{part}" for part in ("job", "living", "made", "tries")}
     files = {f"convs2s.files.{part}" for part in ("checksums", "locks", "notes")}
     used = {"convs2s.errors", *files}
@@ -101,8 +94,8 @@ def test_plans_and_jobs_without_a_network_load_no_torch(root: Path) -> None:
     scripts = (root / "workflow/scripts").glob("*.py")
     jobs = imports_of(path for path in scripts if path.stem not in RUN_A_NETWORK)
     names = [name for name in modules(root) if PREPARATION.match(name)]
-    names += ["convs2s.pipeline.status_view", "convs2s.api.translator"]
-    names.append("convs2s.serving.server")
+    others = ("pipeline.status_view", "api.translator", "serving.server")
+    names += [f"convs2s.{name}" for name in others]
     assert min(map(len, (plans, jobs, names))) > 10
     without_torch = jobs + [f"import {name}" for name in names]
     checks = [

@@ -3,62 +3,48 @@
 Nothing here builds or runs an image.
 """
 
-import os
 import re
 import shutil
 import subprocess
 from fnmatch import fnmatch
 from pathlib import Path
 
-import pytest
 import yaml
 
 from tests.house.test_release_make import inherited
 from tests.support.checkout import Checkout
 
 # What Snakemake asks of apptainer; the job then runs here, with the image's name written down.
-_APPTAINER = """#!/bin/bash
+_APPTAINER = """\
 [ "$1" = --version ] && { echo "apptainer version 1.3.0"; exit; }
-while [[ "$1" != *.sif ]]; do shift; done
+until [ "${1%.sif}" != "$1" ]; do shift; done
 echo "$1" >> images
 shift
 exec "$@"
 """
 
 
-@pytest.fixture(scope="module")
-def dockerfile(root: Path) -> list[list[str]]:
-    """The words of each instruction, whose lines are joined."""
+def stated(root: Path, instruction: str) -> list[str]:
+    """What follows an instruction of the Dockerfile, each time, with its lines joined."""
     text = (root / "Dockerfile").read_text("utf-8")
-    joined = re.sub(r"\\\n", " ", re.sub(r"^#.*\n", "", text, flags=re.MULTILINE))
-    return [line.split() for line in joined.splitlines() if line.strip()]
+    joined = re.sub(r" *\\\n *", " ", text)
+    return re.findall(rf"^{instruction} (.*)$", joined, re.MULTILINE)
 
 
-def of(dockerfile: list[list[str]], name: str) -> list[str]:
-    return [" ".join(words[1:]) for words in dockerfile if words[0] == name]
-
-
-def test_the_python_is_that_of_the_environments(
-    root: Path, dockerfile: list[list[str]]
+def test_the_python_is_that_of_the_environments_and_what_is_copied_is_enough_to_run(
+    root: Path, tmp_path: Path
 ) -> None:
-    (base,) = of(dockerfile, "FROM")
+    (base,) = stated(root, "FROM")
     version = re.fullmatch(r"python:(\d+\.\d+)-slim@sha256:[0-9a-f]{64}", base)
     assert version
     for environment in (root / "envs").glob("*.yaml"):
-        stated = yaml.safe_load(environment.read_text("utf-8"))["dependencies"]
-        assert f"python ={version[1]}" in stated
-
-
-def test_what_is_copied_is_not_ignored_and_enough_to_run(
-    root: Path, dockerfile: list[list[str]], tmp_path: Path
-) -> None:
+        installed = yaml.safe_load(environment.read_text("utf-8"))["dependencies"]
+        assert f"python ={version[1]}" in installed
     lines = (root / ".dockerignore").read_text("utf-8").splitlines()
     ignored = [line for line in lines if line and not line.startswith("#")]
     assert {".git", ".venv", "results", "data", "config.local.yaml"} <= set(ignored)
     folder = tmp_path / "image"
-    for source in (
-        word for text in of(dockerfile, "COPY") for word in text.split()[:-1]
-    ):
+    for source in (word for text in stated(root, "COPY") for word in text.split()[:-1]):
         assert not any(fnmatch(source, pattern) for pattern in ignored), source
         place = folder / source
         place.parent.mkdir(parents=True, exist_ok=True)
@@ -66,7 +52,7 @@ def test_what_is_copied_is_not_ignored_and_enough_to_run(
             shutil.copytree(root / source, place)
         else:
             shutil.copy(root / source, place)
-    (install,) = (text for text in of(dockerfile, "RUN") if "make .venv" in text)
+    (install,) = (text for text in stated(root, "RUN") if "make .venv" in text)
     command = "make -n .venv/.installed TORCH=$TORCH EXTRAS=workflow"
     assert command.replace("-n ", "") in install
     said = subprocess.check_output(
@@ -80,12 +66,11 @@ def test_what_is_copied_is_not_ignored_and_enough_to_run(
 def test_each_job_runs_in_the_image_that_the_configuration_names(
     checkout: Checkout,
 ) -> None:
-    checkout.write("programs/apptainer", _APPTAINER).chmod(0o755)
     checkout.write("convs2s.sif", "")
     target = "results/demo_en_fr/corpus/raw/test.source.zst"
     typed = f"snakemake --cores 1 --sdm apptainer --config container=convs2s.sif -- {target}"
-    path = f"{checkout.folder}/programs{os.pathsep}{os.environ['PATH']}"
-    done = checkout.typed(typed, {**os.environ, "PATH": path}).succeeded()
+    environment = checkout.with_programs(apptainer=_APPTAINER)
+    done = checkout.typed(typed, environment).succeeded()
     assert (checkout / target).is_file()
     images = checkout.read("images").split()
     assert images == ["convs2s.sif"] * sum(done.planned.values())

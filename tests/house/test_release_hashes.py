@@ -39,19 +39,18 @@ def hashed(root: Path) -> list[tuple[str, str, str, set[str]]]:
     ]
 
 
-def test_every_pin_has_hashes_and_nothing_else_has(root: Path) -> None:
+def test_every_pin_has_hashes_and_nothing_else_and_torch_on_linux_those_without_cuda(
+    root: Path,
+) -> None:
     pins = pinned(root)
     assert len(pins) > 100
     expected = {(name, pins[name]) for name in pins.keys() - OF_EXTRAS}
     stated = [(name, version) for name, version, _, _ in hashed(root)]
-    assert sorted(stated) == sorted([*expected, ("torch", pins["torch"])])
-
-
-def test_on_linux_torch_without_cuda_alone_is_allowed(root: Path) -> None:
+    version = pins["torch"]
+    assert sorted(stated) == sorted([*expected, ("torch", version)])
     text = (root / ".ci/torch_cpu.sha256").read_text()
     known = re.findall(r"^(\w+)  (\S+)$", text, re.MULTILINE)
     digests = {sign: found for name, _, sign, found in hashed(root) if name == "torch"}
-    version = pinned(root)["torch"]
     for (_, file), python in zip(known, ("cp311", "cp312", "cp313"), strict=True):
         assert file.startswith(f"torch-{version}+cpu-{python}-{python}-manylinux")
     assert digests["=="] == {digest for digest, _ in known}

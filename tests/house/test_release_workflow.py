@@ -93,13 +93,6 @@ def test_a_pre_release_is_known_by_its_tag_and_the_latest_of_nothing(
     assert '--prerelease="$' in commands(jobs["release.publish"])[-1]
 
 
-def test_a_release_is_built_by_pinned_versions(root: Path) -> None:
-    script = (root / ".ci/release").read_text("utf-8")
-    (names,) = re.findall(r"pip install --quiet -c constraints.txt (.*)", script)
-    assert set(names.split()) <= pinned(root).keys()
-    assert "python -m build --no-isolation " in script
-
-
 def test_every_action_is_pinned_by_its_commit(root: Path) -> None:
     """A tag can be moved to other code; its name stands beside the commit for the reader."""
     files = (root / ".github/workflows").iterdir()
@@ -133,10 +126,13 @@ def test_what_names_a_version_names_this_one(root: Path) -> None:
     assert re.findall(r"^## (\S+)", changes, re.MULTILINE)[0] == __version__
 
 
-def test_the_script_names_commands_and_tasks_that_there_are(
+def test_a_release_is_built_by_pinned_versions_of_commands_and_tasks_that_there_are(
     root: Path, settings: Settings
 ) -> None:
     script = (root / ".ci/release").read_text("utf-8")
+    (names,) = re.findall(r"pip install --quiet -c constraints.txt (.*)", script)
+    assert set(names.split()) <= pinned(root).keys()
+    assert "python -m build --no-isolation " in script
     assert set(re.findall(r"^ *convs2s (\S+)", script, re.MULTILINE)) <= set(COMMANDS)
     makefile = (root / "Makefile").read_text("utf-8")
     (stated,) = re.findall(r"^release: TASKS := (.*)$", makefile, re.MULTILINE)

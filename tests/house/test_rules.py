@@ -19,12 +19,9 @@ SCRIPT_OF_ANOTHER_NAME = {
 """Rules that share a script, which has the name of what they do."""
 
 
-def test_every_rule_says_what_it_makes(root: Path) -> None:
+def test_rules_are_short_and_say_what_they_make(root: Path) -> None:
     """As ``snakemake --list`` shows it."""
     assert [rule for rule in rules(root) if not stated(r':\n *(""")', rule)] == []
-
-
-def test_rules_are_short(root: Path) -> None:
     long = {label(rule) for rule in rules(root) if rule.count("\n") >= LONGEST_RULE}
     assert long == {LONGEST_OF_ALL}
 

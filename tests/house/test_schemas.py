@@ -155,11 +155,9 @@ config: {overrides: {decodings: {greedy: {beam: 0}}}}
 """
 
 
-@pytest.mark.parametrize(("table", "is_valid"), [(TAKEN, True), (REFUSED, False)])
-def test_a_schema_takes_whole_entries_and_parts_of_them(
-    table: str, is_valid: bool
-) -> None:
-    for line in table.strip().splitlines():
-        ((name, content),) = yaml.safe_load(line).items()
-        schema = Draft202012Validator(file_schema(name))
-        assert schema.is_valid(content) == is_valid, line
+def test_a_schema_takes_whole_entries_and_parts_of_them() -> None:
+    for table, is_valid in ((TAKEN, True), (REFUSED, False)):
+        for line in table.strip().splitlines():
+            ((name, content),) = yaml.safe_load(line).items()
+            schema = Draft202012Validator(file_schema(name))
+            assert schema.is_valid(content) == is_valid, line

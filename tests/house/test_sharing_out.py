@@ -19,10 +19,9 @@ def test_processes_take_whole_files_and_one_that_hangs_is_named(
     (tmp_path / "test_other.py").write_text(TEST.format(0.5))
     text = (root / "Makefile").read_text()
     (stated,) = re.findall(r"^IN_PROCESSES := (.*)", text, re.MULTILINE)
-    command = [sys.executable, "-m", "pytest", "-v", "-c", f"{root}/pyproject.toml"]
-    command += [*stated.split(), "-p", "no:cacheprovider", str(tmp_path)]
+    options = f"-m pytest -v -c pyproject.toml {stated} -o faulthandler_timeout=2"
     run = subprocess.run(
-        [*command, "-o", "faulthandler_timeout=2"],
+        [sys.executable, *options.split(), "-pno:cacheprovider", str(tmp_path)],
         cwd=root,
         env=os.environ | {"PYTEST_XDIST_AUTO_NUM_WORKERS": "2"},
         capture_output=True,

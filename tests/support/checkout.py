@@ -39,9 +39,8 @@ class Done:
     @property
     def planned(self) -> dict[str, int]:
         """The jobs of a run or dry run, by rule; none where nothing is to be done."""
-        table = re.search(
-            r"^Job stats:\n.*\n[- ]+\n((?:.*\n)*?)total ", self.said, re.M
-        )
+        stats = r"^Job stats:\n.*\n[- ]+\n((?:.*\n)*?)total "
+        table = re.search(stats, self.said, re.MULTILINE)
         rows = re.findall(r"(\S+) +(\d+)", table[1]) if table else []
         return {rule: int(count) for rule, count in rows}
 
@@ -67,8 +66,7 @@ class Checkout:
     def copy(self, parent: Path) -> "Checkout":
         """Copy this folder; times are kept, so that all in the copy is as up to date as here."""
         folder = parent / self.folder.name
-        shutil.copytree(self.folder, folder, symlinks=True)
-        return Checkout(folder)
+        return Checkout(shutil.copytree(self.folder, folder, symlinks=True))
 
     def shell(self, command: str, environment: Mapping[str, str] = os.environ) -> Done:
         """Run a command line in this folder, with the environment's programs found first."""
@@ -93,8 +91,7 @@ class Checkout:
         with NamedTemporaryFile() as output:
             request = [words, str(self.folder), dict(environment), output.name]
             print(json.dumps(request), file=server.stdin, flush=True)
-            code = int(server.stdout.readline())
-            return Done(code, output.read().decode())
+            return Done(int(server.stdout.readline()), output.read().decode())
 
     def snakemake(
         self, *arguments: str, environment: Mapping[str, str] = os.environ
@@ -109,6 +106,13 @@ class Checkout:
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_bytes(content if isinstance(content, bytes) else content.encode())
         return file
+
+    def with_programs(self, **programs: str) -> dict[str, str]:
+        """Write programs of a shell; return an environment in which they are found first."""
+        for name, text in programs.items():
+            self.write(f"bin/{name}", f"#!/bin/sh\n{text}\n").chmod(0o755)
+        path = f"{self / 'bin'}{os.pathsep}{os.environ['PATH']}"
+        return {**os.environ, "PATH": path}
 
     def read(self, path: str) -> str:
         """Return the text of a file below this folder."""

@@ -44,8 +44,7 @@ def write_pair(root: Path, checkout: Checkout) -> None:
     """Write the six files of the page's first section, and the tasks that it shows."""
     generator = random.Random(1)
     for split, count in (("train", 300), ("valid", 20), ("test", 20)):
-        english = ""
-        dutch = ""
+        english = dutch = ""
         for _ in range(count):
             kinds = (_ADJECTIVES, _NOUNS, _VERBS, _ADJECTIVES, _NOUNS)
             words = [generator.choice(kind.split()).split("/") for kind in kinds]

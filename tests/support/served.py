@@ -83,10 +83,9 @@ def serving(
     server.config.timeout_keep_alive = 1
     listening = socket.create_server(("127.0.0.1", 0))
     thread = threading.Thread(target=server.run, args=([listening],))
-    port = listening.getsockname()[1]
     thread.start()
     try:
-        yield ModelServer(port)
+        yield ModelServer(listening.getsockname()[1])
     finally:
         server.should_exit = True
         thread.join()

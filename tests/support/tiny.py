@@ -198,10 +198,9 @@ def train_until(given: TrainingJob, epoch: int) -> None:
         if trainer.state.epoch > epoch:
             raise KeyboardInterrupt
 
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Trainer, "_finish_epoch", finish_and_stop)
-        with pytest.raises(KeyboardInterrupt):
-            train(given)
+    stopping = mock.patch.object(Trainer, "_finish_epoch", finish_and_stop)
+    with stopping, pytest.raises(KeyboardInterrupt):
+        train(given)
 
 
 def write_results() -> None:
@@ -209,11 +208,8 @@ def write_results() -> None:
     task = TaskFolder("results/tiny")  # relative, as in the workflow's manifests
     prepare(Path(task.path))
     described = Path(task.store_description("train"))
-    source = DataSource(
-        file="https://example.org/train.en.gz",
-        sha256="a" * 64,
-        licence="LicenseRef-WMT",
-    )
+    file = "https://example.org/train.en.gz"
+    source = DataSource(file=file, sha256="a" * 64, licence="LicenseRef-WMT")
     metadata = read_description(described).model_copy(update={"sources": (source,)})
     write_json(described, metadata.model_dump(mode="json"))
     model = Path(task.model("small", "seed1"))

@@ -1,17 +1,13 @@
 """Changes of a folder in which the workflow has run."""
 
-from typing import Any
-
+from convs2s.config.load import merged
 from tests.support.checkout import Checkout
 
 
-def override(checkout: Checkout, kind: str, name: str, **stated: Any) -> None:
+def override(checkout: Checkout, kind: str, name: str, **stated: object) -> None:
     """Add to what the first run's options override."""
-    options = checkout.options()
-    entry = options["overrides"][kind].setdefault(name, {})
-    for key, value in stated.items():
-        entry[key] = entry.get(key, {}) | value if isinstance(value, dict) else value
-    checkout.configure(options)
+    changes = {"overrides": {kind: {name: stated}}}
+    checkout.configure(merged(checkout.options(), changes))
 
 
 def empty_records(checkout: Checkout) -> None:

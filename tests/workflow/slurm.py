@@ -16,7 +16,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -30,8 +30,8 @@ ACCOUNT = "lab"
 SEARCH_PATH = os.pathsep.join(
     [os.environ.get("PATH", ""), "/usr/sbin", "/usr/local/sbin"]
 )
-START_SECONDS = 30
-STOP_SECONDS = 20
+SECONDS = 30
+"""In which it starts, and its jobs end."""
 # When daemons end whose tests were killed and could not end them, and how soon after a signal.
 LIFETIME = ("timeout", "--kill-after=10", "3600")
 
@@ -290,20 +290,14 @@ def _free_ports(count: int) -> list[int]:
 
 def _end_jobs(slurm: Slurm) -> None:
     slurm.ask(f"scancel --user {getpass.getuser()}")
-    _becomes(lambda: slurm.ask("squeue -h") == "", STOP_SECONDS)
+    with suppress(TimeoutError):
+        _wait(slurm, lambda: slurm.ask("squeue -h") == "")
 
 
 def _wait(slurm: Slurm, condition: Callable[[], bool]) -> None:
-    """Wait until a daemon that was started answers; TimeoutError."""
-    if not _becomes(condition, START_SECONDS):
-        raise TimeoutError(f"Slurm did not start in {START_SECONDS} s\n{slurm.logs()}")
-
-
-def _becomes(condition: Callable[[], bool], seconds: float) -> bool:
-    """Whether the condition comes true in that time."""
-    end = time.monotonic() + seconds
+    """Wait until daemons that were started, or their jobs, are as they should be."""
+    end = time.monotonic() + SECONDS
     while not condition():
         if time.monotonic() > end:
-            return False
+            raise TimeoutError(f"Slurm took more than {SECONDS} s\n{slurm.logs()}")
         time.sleep(0.1)
-    return True

@@ -1,18 +1,24 @@
-"""The workflow inside of others: snakedeploy, modules by git and by path (docs/own_workflow.md)."""
+"""The workflow as others deploy it: snakedeploy, modules by git and by path (docs/own_workflow.md).
+
+Planning and linting need Snakemake and what it requires, and none of the jobs' packages.
+"""
 
 import os
 import re
 import shutil
-from collections.abc import Mapping
+import subprocess
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from unittest import mock
 
 import pytest
 
-from tests.support.checkout import Checkout
-from tests.workflow.deployment import TAG, Repository, make_repository, outer_workflow
+from tests.support.bare_python import bare_python, run_bare
+from tests.support.checkout import Checkout, Done, check_out
 
 BLEU = "results/demo_en_fr/bleu.txt"
 RAW = "results/demo_en_fr/corpus/raw/test.source.zst"
+TAG = "v1"
 PREFIX = 'prefix: "translation"'
 TASK = """\
 description: English to Dutch
@@ -24,23 +30,78 @@ hold_out: {every: 10}
 """
 
 
+# A workflow of somebody's own, with the demo's score among its inputs.
+OUTER = """\
+configfile: "config/outer.yaml"
+
+
+module convs2s:
+    snakefile:
+        {source}
+    config:
+        config["translation"]
+{more}
+
+use rule * from convs2s as {names}
+"""
+
+
+class Repository(Checkout):
+    """A git repository of the workflow."""
+
+    @property
+    def gitfile(self) -> str:
+        """What a module names as its Snakefile, in a clone, by a tag."""
+        return f'gitfile("{self.folder}", path="workflow/Snakefile", tag="{TAG}")'
+
+    @property
+    def path(self) -> str:
+        """The same as a path, with no git in it."""
+        return f'"{self.folder}/workflow/Snakefile"'
+
+
 @pytest.fixture(scope="module")
-def repository(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Repository:
-    return make_repository(root, tmp_path_factory.mktemp("deployment"))
+def repository(
+    root: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Repository]:
+    """The workflow as it stands, committed and tagged; git finds it under the URL of a host."""
+    parent = tmp_path_factory.mktemp("deployment")
+    folder = check_out(root, parent / "host/owner").folder
+    hosts = f'[url "file://{parent}/host/"]\n    insteadOf = https://github.com/\n'
+    (parent / "gitconfig").write_text(f"[user]\n    name = a\n    email = a@b\n{hosts}")
+    # With these, git and Snakemake use no host but this machine.
+    variables = {
+        "GIT_CONFIG_GLOBAL": str(parent / "gitconfig"),
+        "XDG_CACHE_HOME": str(parent / "cache"),
+    }
+    commit = f"git init --quiet; git add .; git commit -qm all; git tag {TAG}"
+    with mock.patch.dict(os.environ, variables):
+        subprocess.run(["sh", "-ec", commit], cwd=folder, check=True)
+        yield Repository(folder)
+
+
+def outer_workflow(
+    folder: Path, source: str, config: str, *, more: str = "", names: str = "*"
+) -> Checkout:
+    """Write a workflow that has this one as a module; ``config`` is YAML on one line."""
+    outer = Checkout(folder)
+    text = OUTER.format(source=source, more=f"    {more}\n", names=names)
+    outer.write("Snakefile", text)
+    outer.write("config/outer.yaml", f"translation: {config}\nsamples: [mine]\n")
+    return outer
 
 
 @pytest.mark.slow
 def test_snakedeploy_from_a_host(repository: Repository, tmp_path: Path) -> None:
     pytest.importorskip("snakedeploy")
     deploy = "snakedeploy deploy-workflow https://github.com/owner/convs2s deployed"
-    host = repository.environment
-    Checkout(tmp_path).shell(f"{deploy} --tag {TAG}", host).succeeded()
+    Checkout(tmp_path).shell(f"{deploy} --tag {TAG}").succeeded()
     deployed = Checkout(tmp_path / "deployed")
     snakefile = deployed.read("workflow/Snakefile")
     assert f'path="workflow/Snakefile", tag="{TAG}"' in snakefile
-    planned = deployed.snakemake("--dry-run", environment=host).succeeded().planned
+    planned = deployed.snakemake("--dry-run").succeeded().planned
     assert planned["train_model"] == 2
-    done = deployed.snakemake(RAW, environment=host).succeeded()
+    done = deployed.snakemake(RAW).succeeded()
     assert done.planned["write_demo_corpus"] == 1
 
 
@@ -71,7 +132,7 @@ def test_jobs_find_what_has_the_prefix(repository: Repository, tmp_path: Path) -
     outer = outer_workflow(tmp_path, repository.gitfile, options, more=PREFIX)
     # What a git source does not bring, and snakedeploy copies.
     for name in ("config", "profiles/default"):
-        shutil.copytree(repository.folder / name, outer / name, dirs_exist_ok=True)
+        shutil.copytree(repository / name, outer / name, dirs_exist_ok=True)
     outer.write("config/tasks/mine.yaml", TASK)
     outer.write("ledger.jsonl", "")
     for name in ("train.en", "train.nl", "test.en", "test.nl"):
@@ -125,7 +186,7 @@ def test_a_fault_of_the_config_is_told_and_a_source_without_settings_or_of_anoth
     assert refused(outer).startswith(f"error: this workflow is {settings}")
     version = '__version__ = "9.9.9"\n'
     other = Checkout(tmp_path).write("other/convs2s/__init__.py", version)
-    environment = {**repository.environment, "PYTHONPATH": str(tmp_path / "other")}
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path / "other")}
     needs = rf"error: this workflow needs .* \S+, but {other.parent} is 9\.9\.9: "
     assert re.match(needs, refused(outer, environment))
 
@@ -136,3 +197,32 @@ def test_an_installed_package_of_the_same_version_serves_where_there_is_none(
     shutil.move(checkout / "src", tmp_path / "installed")
     environment = {**os.environ, "PYTHONPATH": str(tmp_path / "installed")}
     checkout.snakemake("--dry-run", BLEU, environment=environment).succeeded()
+
+
+FOUND = """
+from importlib.util import find_spec
+packages = ["torch", "numpy", "xopen", "zstandard", "convs2s"]
+print(list(filter(find_spec, packages)))
+"""
+
+
+def test_lint_and_plan_need_snakemake_alone_and_a_module_brings_its_package(
+    checkout: Checkout, tmp_path: Path
+) -> None:
+    # The configuration is YAML that pydantic checks: both come with Snakemake.
+    python = bare_python(tmp_path / "bare", ["snakemake"])
+    done = run_bare(python, "-c", FOUND, folder=tmp_path / "bare")
+    assert done.stdout == "[]\n"
+
+    def snakemake(folder: Path, *arguments: str) -> Done:
+        command = ("-m", "snakemake", "--cores", "2", *arguments)
+        done = run_bare(python, *command, folder=folder)
+        return Done(done.returncode, done.stdout + done.stderr).succeeded()
+
+    # Such as functions beside rules.
+    snakemake(checkout.folder, "--lint")
+    source = f'"{checkout.folder}/workflow/Snakefile"'
+    outer = outer_workflow(tmp_path / "outer", source, "{}")
+    planned = snakemake(outer.folder, "-n", "demo", "results/paper/table1.md").planned
+    assert {"write_table", "summarize_runs", "demo"} <= planned.keys()
+    assert planned["train_model"] == 2

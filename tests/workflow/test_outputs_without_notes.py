@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 from tests.support.checkout import Checkout, Done
-from tests.workflow.changes import empty_records
+from tests.workflow.changes import empty_records, override
 from tests.workflow.mirror import DEVICE, RESULTS, add_mirror
 
 BLEU = "results/mine_en_nl/bleu.txt"
@@ -32,18 +32,16 @@ def test_outputs_without_notes_are_named_and_kept_until_they_are_accepted(
 ) -> None:
     remove_files(finished / "results", ".*.made")
     remove_files(finished / ".snakemake/metadata", "*")
-    options = finished / "config.local.yaml"
-    before = options.read_text("utf-8")
-    more = before.replace("maximum_epochs: 2", "maximum_epochs: 3")
-    assert more != before
-    options.write_text(more, "utf-8")
+    before = finished.options()
+    override(finished, "models", "small_plateau", training={"maximum_epochs": 3})
+    more = finished.options()
     for words in ([], ["--touch", "--dry-run"]):
         done = finished.snakemake(*words, BLEU)
         assert done.nothing_to_do, done.said
         assert unnoted(done) == [f"{BLEU} and 17 other outputs"]
-    options.write_text(before, "utf-8")
+    finished.configure(before)
     assert unnoted(finished.snakemake("--touch", BLEU).succeeded()) == []
-    options.write_text(more, "utf-8")
+    finished.configure(more)
     assert finished.snakemake("-n", BLEU).planned["train_model"] == 1
     finished.snakemake("--touch", BLEU).succeeded()
     remove_files(finished / ".snakemake", "*")

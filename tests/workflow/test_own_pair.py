@@ -96,19 +96,15 @@ def test_what_the_page_makes_and_lists_is_there(root: Path, further: Checkout) -
 
 
 @pytest.mark.slow
-def test_ensemble_of_two_seeds_and_times(further: Checkout) -> None:
+def test_an_ensemble_a_timing_a_tuned_length_penalty_and_a_list_that_another_rescores(
+    further: Checkout,
+) -> None:
     score = further.json(f"{MODEL}/ensemble2/test.beam5.bleu.json")
     assert score["manifest"]["run"] == "ensemble2"
     first, second = (further / f"{MODEL}/seed{n}/model.safetensors" for n in (1, 2))
     assert first.read_bytes() != second.read_bytes()
     timing = further.json(f"{RUN}/test.table3_beam1.cpu.speed.json")
     assert timing["seconds"]["score"] > 0
-
-
-@pytest.mark.slow
-def test_the_length_penalty_is_tuned_and_another_model_rescores(
-    further: Checkout,
-) -> None:
     tuned = further.json(f"{TUNED}.json")
     assert (tuned["test_set"], tuned["run"], tuned["lines"]) == ("valid", "seed1", 20)
     curve = dict(np.loadtxt(further / f"{TUNED}.tsv", skiprows=1, usecols=(0, 1)))

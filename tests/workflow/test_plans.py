@@ -142,15 +142,13 @@ def test_a_job_on_a_cpu_asks_for_the_memory_of_all_models_that_it_loads(
 def test_the_budget_of_the_demo_and_what_it_will_ask_of_a_cluster(
     checkout: Checkout,
 ) -> None:
-    sinfo = "#!/bin/sh\necho 'cpu*|1:00:00|64|256000|4|gpu:8'\n"
-    checkout.write("bin/sinfo", sinfo).chmod(0o755)
     # The executor looks for one of the commands that tell the state of a job.
-    checkout.write("bin/squeue", "#!/bin/sh\n").chmod(0o755)
-    path = f"{checkout / 'bin'}{os.pathsep}{os.environ['PATH']}"
+    environment = checkout.with_programs(
+        sinfo="echo 'cpu*|1:00:00|64|256000|4|gpu:8'", squeue=""
+    )
     options = "--profile profiles/slurm --max-jobs-per-timespan 10/1s"
     options += " --slurm-init-seconds-before-status-checks 1"
-    done = checkout.typed(f"{PREFLIGHT} {options}", {**os.environ, "PATH": path})
-    done.succeeded()
+    done = checkout.typed(f"{PREFLIGHT} {options}", environment).succeeded()
     assert re.search("^ *table1 .* 10,416.0$", done.said, re.MULTILINE)
     assert "in all, at scale demo" in done.said
     assert re.search("^ *train_model .* 1,440 +1$", done.said, re.MULTILINE)

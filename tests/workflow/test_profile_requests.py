@@ -1,6 +1,5 @@
 """What the paper's largest training asks of a scheduler: the lines of docs/cluster.md, as sent."""
 
-import os
 import re
 from pathlib import Path
 
@@ -16,9 +15,9 @@ vocabulary/codes vocabulary/en.tsv vocabulary/fr.tsv
 
 STUBS = {
     # It notes what it is asked and refuses it.
-    "sbatch": '#!/bin/sh\nprintf "%s\\n" "$*" > said\nexit 1\n',
-    "sinfo": "#!/bin/sh\necho 'main*'\n",
-    "sacct": "#!/bin/sh\n",  # without it the plugin is not loaded, or guesses no account
+    "sbatch": 'printf "%s\\n" "$*" > said; exit 1',
+    "sinfo": "echo 'main*'",
+    "sacct": "",  # without it the plugin is not loaded, or guesses no account
 }
 NOT_ON_THE_PAGE = re.compile(
     r"--parsable |--requeue |--export=ALL |--(?:job-name|output|comment) \S+ |-p main | -D \S+"
@@ -29,16 +28,14 @@ def asked(checkout: Checkout, profile: str, options: str) -> str:
     """What a scheduler is sent for the training, whose inputs count as made."""
     for name in INPUTS.split():
         checkout.write(f"{FOLDER}/{name}", b"")
-    for name, text in STUBS.items():
-        checkout.write(f"bin/{name}", text).chmod(0o755)
     model = f"{FOLDER}/models/wmt14_en_fr/seed1/model.safetensors"
     # By the profiles Snakemake would stay until a minute of submissions, or of waiting, is over.
     once = "--retries 0 --max-jobs-per-timespan 10/1s --seconds-between-status-checks 1"
     once += " --slurm-init-seconds-before-status-checks 1"
     rules = "--allowed-rules train_model write_model_settings"
     command = f"snakemake {model} --profile profiles/{profile} {once} {rules}"
-    path = os.pathsep.join([f"{checkout.folder}/bin", os.environ["PATH"]])
-    done = checkout.typed(f"{command} --config {options}", {**os.environ, "PATH": path})
+    environment = checkout.with_programs(**STUBS)
+    done = checkout.typed(f"{command} --config {options}", environment)
     said = checkout / "said"
     assert said.exists(), done.said
     return said.read_text().partition(" --wrap")[0]
@@ -52,9 +49,7 @@ def documented(root: Path) -> list[str]:
 def test_slurm_is_asked_for_what_the_page_says(root: Path, checkout: Checkout) -> None:
     sent = NOT_ON_THE_PAGE.sub("", asked(checkout, "slurm", "gpus=4 nodes=2"))
     assert {"sbatch", *sent.split()} == {*documented(root)[1].split()}
-
-
-def test_a_limit_on_all_jobs_is_no_request_of_one(checkout: Checkout) -> None:
+    # A limit on all jobs is no request of one.
     sent = asked(checkout, "slurm", "nodes=2 --resources gpu=16")
     assert re.findall(r"--g\w+=\S*", sent) == ["--gres=gpu:1", "--gpus=2"]
 

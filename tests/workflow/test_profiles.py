@@ -54,25 +54,22 @@ echo 'slurm_load_jobs error: Unable to contact' >&2; exit 1 => running
 """
 
 
-def test_states_are_the_schedulers_and_without_an_answer_no_job_ends(
+def test_states_are_the_schedulers_and_jobs_are_ended_by_a_program_that_needs_no_shell(
     root: Path, tmp_path: Path
 ) -> None:
-    program = tmp_path / "squeue"
-    command = [str(root / "profiles/generic/status.sh"), "7"]
-    path = {"PATH": f"{tmp_path}:/usr/bin:/bin"}
+    """Without an answer no job ends."""
+
+    def said(answer: str, program: str, *command: str) -> str:
+        """What a command says where a program of the scheduler's answers so."""
+        (tmp_path / program).write_text(f"#!/bin/sh\n{answer}\n")
+        (tmp_path / program).chmod(0o755)
+        path = {"PATH": f"{tmp_path}:/usr/bin:/bin"}
+        return subprocess.check_output(command, cwd=root, env=path, text=True)
+
     for answer, state in rows(ANSWERS):
-        program.write_text(f"#!/bin/sh\n{answer}\n")
-        program.chmod(0o755)
-        assert subprocess.check_output(command, env=path, text=True) == f"{state}\n"
-
-
-def test_jobs_are_ended_by_a_program_that_needs_no_shell(
-    root: Path, tmp_path: Path
-) -> None:
+        found = said(answer, "squeue", "profiles/generic/status.sh", "7")
+        assert found == f"{state}\n"
     stated = yaml.safe_load((root / "profiles/generic/profile.yaml").read_text("utf-8"))
-    (tmp_path / "scancel").write_text('#!/bin/sh\necho "$@"\n')
-    (tmp_path / "scancel").chmod(0o755)
-    path = {"PATH": f"{tmp_path}:/usr/bin:/bin"}
     # As Snakemake's plugin has it.
-    command = [stated["cluster-generic-cancel-cmd"], "7", "8"]
-    assert subprocess.check_output(command, cwd=root, env=path, text=True) == "7 8\n"
+    cancel = stated["cluster-generic-cancel-cmd"]
+    assert said('echo "$@"', "scancel", cancel, "7", "8") == "7 8\n"

@@ -6,8 +6,6 @@ import shutil
 from base64 import urlsafe_b64encode
 from pathlib import Path
 
-import pytest
-
 from tests.support.archives import flipped
 from tests.support.checkout import Checkout, Done
 from tests.workflow.changes import empty_records, override
@@ -89,7 +87,7 @@ AGAIN = "\nmine_en_nl/small_plateau: training.maximum_epochs 2 -> 3: 1 training 
 
 def test_a_change_is_seen_without_snakemakes_records(finished: Checkout) -> None:
     records = finished / ".snakemake/metadata"
-    before = (finished / "config.local.yaml").read_bytes()
+    before = finished.options()
     for record in records.iterdir():
         record.write_text('{"params": ["')
     override(finished, "tasks", "mine_en_nl", vocabulary={"merges": 40})
@@ -97,7 +95,7 @@ def test_a_change_is_seen_without_snakemakes_records(finished: Checkout) -> None
     done = plan(finished)
     assert done.planned.keys() >= made, done.said
     assert AGAIN not in done.said
-    finished.write("config.local.yaml", before)
+    finished.configure(before)
     shutil.rmtree(records)
     override(finished, "models", "small_plateau", training={"maximum_epochs": 3})
     made = {"write_model_settings", "train_model", "evaluate_bleu"}
@@ -114,14 +112,14 @@ def test_decoding_code_reruns_decoding_and_what_was_made_without_records_is_up_t
     edit(finished, "models/layers")
     assert plan(finished).planned == BEAM
     empty_records(finished)
-    before = (finished / "config.local.yaml").read_bytes()
+    before = finished.options()
     override(finished, "decodings", "beam5", beam=2)
     done = finished.snakemake(BLEU).succeeded()
     assert done.planned == BEAM
     assert plan(finished).nothing_to_do
     score = finished.read(f"{RUN}/test.beam5.bleu.json")
     assert "changes/" not in score  # its inputs have checksums in it
-    finished.write("config.local.yaml", before)
+    finished.configure(before)
     assert plan(finished).planned == BEAM
 
 
@@ -222,48 +220,37 @@ WHOLE = {
 TABLE1 = "results/paper/table1.md"
 
 
-@pytest.fixture(scope="module")
-def after_paper(
-    first_run: tuple[Checkout, Done], tmp_path_factory: pytest.TempPathFactory
-) -> Checkout:
-    """The folder after ``snakemake paper``, whose tables are two small ones on the own pair."""
-    checkout = first_run[0].copy(tmp_path_factory.mktemp("paper"))
-    write_paper(checkout)
-    done = checkout.snakemake("paper").succeeded()
+def test_a_change_makes_again_what_rests_on_it_in_the_tables_and_a_ledger_saves_it(
+    finished: Checkout, tmp_path: Path
+) -> None:
+    """The tables of ``snakemake paper`` are two small ones on the own pair."""
+    write_paper(finished)
+    done = finished.snakemake("paper").succeeded()
     assert "train_model" not in done.planned
-    return checkout
-
-
-@pytest.fixture
-def paper(after_paper: Checkout, tmp_path: Path) -> Checkout:
-    return after_paper.copy(tmp_path)
-
-
-def test_a_change_makes_again_what_rests_on_it_in_the_tables(paper: Checkout) -> None:
-    configured = (paper / "config.local.yaml").read_bytes()
-    override(paper, "decodings", "greedy", beam=2)
+    paper = finished.copy(tmp_path / "again")
+    configured = finished.options()
+    override(finished, "decodings", "greedy", beam=2)
     scores = {"decode_test_set": 1, "evaluate_bleu": 1}
-    assert plan(paper, "paper").planned == {**scores, **WHOLE}
-    paper.write("config.local.yaml", configured)
-    write_paper(paper, "[seed1, seed2]")
+    assert plan(finished, "paper").planned == {**scores, **WHOLE}
+    finished.configure(configured)
+    write_paper(finished, "[seed1, seed2]")
     both = {"decode_test_set": 2, "evaluate_bleu": 2, "plot_learning_curve": 1}
     trained = {"train_model": 1, **both}
-    assert plan(paper, "paper").planned == {**trained, **WHOLE}
-    write_paper(paper)
-    (paper / f"{RUN}/model.safetensors").unlink()
-    assert plan(paper, "paper").planned == {**trained, **WHOLE, "write_table": 2}
+    assert plan(finished, "paper").planned == {**trained, **WHOLE}
+    write_paper(finished)
+    (finished / f"{RUN}/model.safetensors").unlink()
+    assert plan(finished, "paper").planned == {**trained, **WHOLE, "write_table": 2}
     # The history of a training that was killed is there, and marked as incomplete.
-    (paper / f"{RUN}/training.json").unlink()
+    (finished / f"{RUN}/training.json").unlink()
     history = urlsafe_b64encode(f"{RUN}/history.jsonl".encode()).decode()
-    paper.write(f".snakemake/incomplete/{history}", "")
-    for path in (paper / RUN).glob("test.*"):
+    finished.write(f".snakemake/incomplete/{history}", "")
+    for path in (finished / RUN).glob("test.*"):
         path.unlink()
-    done = plan(paper, "tables", "results/paper/report.html")
+    done = plan(finished, "tables", "results/paper/report.html")
     assert "train_model" not in done.planned
     assert "write_costs" in done.planned
 
-
-def test_a_published_ledger_saves_all_of_it(paper: Checkout) -> None:
+    # A published ledger saves all of it.
     empty_records(paper)
     done = plan(paper, "tables", "results/paper/report.html")
     assert done.nothing_to_do, done.said

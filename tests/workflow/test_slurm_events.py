@@ -43,8 +43,7 @@ def undisturbed(
     """The checksum of the model of the same training, run without an event."""
     folder = tmp_path_factory.mktemp("undisturbed")
     checkout = cluster.training(root, folder, SECONDS_OF_WORK, nodes=nodes)
-    with running(slurm, checkout, COMMAND) as run:
-        run.ends()
+    cluster.run(slurm, checkout, COMMAND)
     assert "resuming" not in checkout.read(LOG)
     return sha256(checkout / MODEL)
 
@@ -108,8 +107,9 @@ def test_a_cancelled_job_is_submitted_again(
 
 
 TRANSLATIONS = MODEL.replace("model.safetensors", "test.beam5.jsonl")
-THEN_TRANSLATE = COMMAND.replace(MODEL, TRANSLATIONS).replace(
-    " --profile", " decode_test_set --profile"
+RULES = "train_model write_model_settings decode_test_set"
+THEN_TRANSLATE = (
+    f"snakemake {TRANSLATIONS} --allowed-rules {RULES} --profile profiles/slurm"
 )
 """A command whose second job is submitted after the training, and so after what happened to it."""
 
@@ -154,8 +154,7 @@ def test_a_job_without_enough_memory_gets_more(
     slurm: Slurm, checkout: Checkout, undisturbed: str
 ) -> None:
     memory = "--set-resources train_model:mem_mb=attempt*attempt*250"
-    with running(slurm, checkout, f"{COMMAND} {memory}") as run:
-        said = run.ends()
+    said = cluster.run(slurm, checkout, f"{COMMAND} {memory}").said
     assert submitted(slurm, said, "%m")[:2] == [["250M"], ["1000M"]]
     logs = (checkout / ".snakemake/slurm_logs").rglob("*.log")
     assert any("exceeded memory limit" in log.read_text() for log in logs)

@@ -44,9 +44,10 @@ def uneven() -> Iterator[Slurm]:
 
 
 def granted(
-    slurm: Slurm, checkout: Checkout, options: str
+    slurm: Slurm, checkout: Checkout, options: str, **configured: int
 ) -> tuple[str, list[list[str]]]:
     """Submit the training once; workers, threads of each, GPUs and CPUs, node by node."""
+    checkout.configure(checkout.options() | configured)
     checkout.write("sitecustomize.py", NOTE_GRANTS)
     (checkout / "grants").mkdir()
     path = os.pathsep.join([str(checkout.folder), os.environ.get("PYTHONPATH", "")])
@@ -63,22 +64,15 @@ def checkout(root: Path, tmp_path: Path) -> Checkout:
     return training(root, tmp_path, {"threads": 4}, device="auto", cores=None)
 
 
-def configure(checkout: Checkout, **options: int) -> None:
-    """Add options to those of the checkout."""
-    stated = checkout.options()
-    checkout.configure(stated | options)
-
-
 @pytest.mark.slow
 def test_a_training_on_a_whole_node_has_the_workers_that_it_asked_for(
     uneven: Slurm, checkout: Checkout
 ) -> None:
-    configure(checkout, gpus=4)
     # The batch job sees all of the node; a step, as of the Slurm plugin, what was asked for.
     profile = checkout.read("profiles/generic/profile.yaml")
     whole = profile.replace("--ntasks-per-node=1", "--exclusive --nodelist=node1")
     checkout.write("profiles/generic/profile.yaml", whole)
-    said, grants = granted(uneven, checkout, "generic")
+    said, grants = granted(uneven, checkout, "generic", gpus=4)
     assert [grant[:3] for grant in grants] == [["4", "4", "9"]], said
 
 
@@ -92,8 +86,7 @@ def test_a_training_on_a_whole_node_has_the_workers_that_it_asked_for(
 def test_each_worker_has_a_gpu_and_its_threads(
     uneven: Slurm, checkout: Checkout, profile: str, nodes: int, gpus: int
 ) -> None:
-    configure(checkout, nodes=nodes, gpus=gpus)
-    said, grants = granted(uneven, checkout, profile)
+    said, grants = granted(uneven, checkout, profile, nodes=nodes, gpus=gpus)
     each = [str(gpus), "4", str(gpus)]
     assert [grant[:3] for grant in grants] == nodes * [each], said
     assert [grant[3] for grant in grants] == nodes * [str(4 * gpus)]
@@ -118,8 +111,8 @@ def test_gpus_that_are_known_as_gres_alone_have_a_worker_each(
 def test_fewer_gpus_than_the_configuration_says_are_refused(
     uneven: Slurm, checkout: Checkout
 ) -> None:
-    configure(checkout, gpus=8)
-    said, grants = granted(uneven, checkout, "slurm --set-resources train_model:gpu=4")
+    fewer = "slurm --set-resources train_model:gpu=4"
+    said, grants = granted(uneven, checkout, fewer, gpus=8)
     assert submitted(uneven, said, "%T") == [["FAILED"]]
     assert grants == []
     (error,) = checkout.read(LOG).splitlines()

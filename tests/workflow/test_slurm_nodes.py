@@ -2,7 +2,6 @@
 
 import json
 import os
-import shlex
 import sys
 from pathlib import Path
 
@@ -54,14 +53,13 @@ def test_two_nodes_with_a_worker_each_make_the_updates_of_one_node(
     (tmp_path / "sitecustomize.py").write_text(IN_FLOAT64)
     (tmp_path / "settings.json").write_text(json.dumps(training_settings(SETTINGS)))
     nodes.output.parent.mkdir()
-    command = [sys.executable, "-m", "convs2s", "train", str(task)]
-    command += ["--output", str(nodes.output)]
-    command += ["--settings", str(tmp_path / "settings.json")]
-    command += ["--device", "cpu", "--threads", "1", "--nodes", "2"]
+    files = f"{task} --output {nodes.output} --settings {tmp_path}/settings.json"
+    options = "--device cpu --threads 1 --nodes 2"
+    command = f"{sys.executable} -m convs2s train {files} {options}"
     monkeypatch.setenv("PYTHONPATH", str(tmp_path), prepend=os.pathsep)
     log = tmp_path / "job.log"
-    sbatch = f"sbatch --wait --nodes=2 --ntasks-per-node=1 --output={log} --wrap"
-    slurm.ask(shlex.join([*sbatch.split(), shlex.join(command)]))
+    sbatch = f"sbatch --wait --nodes=2 --ntasks-per-node=1 --output={log}"
+    slurm.ask(f"{sbatch} --wrap '{command}'")
 
     said = log.read_text()
     assert said.count("epoch   2/2 ") == 1, said  # the first worker alone speaks

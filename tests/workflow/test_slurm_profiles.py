@@ -42,11 +42,6 @@ rule flaky:
 
 
 @pytest.fixture
-def checkout(root: Path, tmp_path: Path) -> Checkout:
-    return check_out_here(root, tmp_path)
-
-
-@pytest.fixture
 def one_rule(root: Path, tmp_path: Path) -> Checkout:
     """A workflow of one rule, with this project's profiles."""
     shutil.copytree(root / "profiles", tmp_path / "profiles")
@@ -92,8 +87,9 @@ LOGS = "results/logs/demo_en_fr/demo/seed1"
 
 
 @pytest.fixture
-def with_model(checkout: Checkout, model: Path) -> Checkout:
-    """The same with a model of no sense in the place of the demo's."""
+def with_model(root: Path, tmp_path: Path, model: Path) -> Checkout:
+    """The workflow with a model of no sense in the place of the demo's."""
+    checkout = check_out_here(root, tmp_path)
     weights, fields = load_tensors(model)
     path = checkout.write(f"{FOLDER}/model.safetensors", b"")
     save_tensors(path, weights, {**fields, "task": "demo_en_fr"})
@@ -142,10 +138,11 @@ def translated(log: str) -> tuple[float, float]:
 
 
 def test_preflight_names_what_no_partition_can_run(
-    slurm: Slurm, checkout: Checkout
+    slurm: Slurm, root: Path, tmp_path: Path
 ) -> None:
     command = "snakemake preflight --profile profiles/slurm --default-resources"
     config = "slurm_partition=short --config scale=demo 'tasks=[demo_en_fr]' gpus=4"
+    checkout = check_out_here(root, tmp_path)
     said = run(slurm, checkout, f"{command} {config}").said
     warned = re.findall("^WARNING: train_model: asks for (.*): --", said, re.MULTILINE)
     assert warned == [
