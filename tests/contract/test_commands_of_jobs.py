@@ -7,7 +7,7 @@ from pathlib import Path
 import yaml
 from snakemake.utils import format as formatted
 
-from convs2s.config.runs import alternatives
+from convs2s.config.runs import alternatives, members
 from convs2s.pipeline import process
 
 
@@ -16,6 +16,10 @@ def test_alternatives_match_names_exactly() -> None:
     found = [name for name in ("a", "a.b", "axb", "ab", "") if names.fullmatch(name)]
     assert found == ["a", "a.b"]
     assert not re.fullmatch(alternatives([]), "")
+
+
+def test_an_ensemble_is_of_the_first_seeds() -> None:
+    assert members("ensemble3") == ["seed1", "seed2", "seed3"]
 
 
 def test_a_training_names_the_files_that_it_has() -> None:

@@ -124,7 +124,7 @@ msgstr "Ouvrir"
 #, fuzzy
 #| msgid "old"
 msgid "new"
-msgstr "vieux"
+msgstr ""
 
 msgid "%d car"
 msgid_plural "%d cars"

@@ -83,6 +83,12 @@ def test_a_run_that_was_copied_elsewhere_has_its_card(
     assert "| test | 3 | beam5 |" in run("card", tmp_path / "mine/model.safetensors")
 
 
+def test_results_of_another_run_are_not_packed(noted: Path, tmp_path: Path) -> None:
+    shutil.copytree(noted / RUN, noted / "models/small/seed2")
+    said = refusal(export_results, noted, tmp_path / "out")
+    says(said, "seed2/", "belongs to another place", f"{RUN}/")
+
+
 def damage(path: Path, kind: str) -> None:
     """Damage a file, or the note beside it, or put it in the place of another one."""
     note = note_path(path)

@@ -31,7 +31,7 @@ from tests.support.tiny import train_until
 from tests.support.together import forking
 
 RESUMED = yaml.safe_load("""
-- [{schedule: {kind: step, hold: 1, every: 1, divide_by: 4}, velocity: rescale, learning_rate: 0.1,
+- [{schedule: {kind: step, hold: 1, every: 1, divide_by: 4}, velocity: keep, learning_rate: 0.1,
     maximum_epochs: 4}, [2, 3]]
 - [{schedule: {kind: cosine, warmup: 0.5}, optimizer: sgd, maximum_epochs: 1.5}, [1]]
 - [{best_by: bleu, optimizer: adam}, [1]]
