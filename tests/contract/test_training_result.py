@@ -5,6 +5,7 @@ import json
 import math
 import re
 import shutil
+from copy import deepcopy
 from dataclasses import replace
 from io import BytesIO
 from pathlib import Path
@@ -51,15 +52,14 @@ def test_the_best_epochs_weights_are_exported_not_the_last(
     task: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     losses = [3.0, 2.0, 1.0, 1.5, 0.5, 2.5]
-    seen: list[dict[str, torch.Tensor]] = []
+    seen: list[Any] = []
 
     def validate(
         self: Updater, *_: Any, sources: Indices | None = None, **__: Any
     ) -> float:
         if sources is not None:
             return 3.5  # with permuted sources, after training
-        weights = self.network.state_dict()
-        seen.append({name: tensor.clone() for name, tensor in weights.items()})
+        seen.append(deepcopy(self.network.state_dict()))
         return losses[len(seen) - 1]
 
     monkeypatch.setattr(Updater, "validate", validate)
@@ -186,6 +186,8 @@ def test_advice_is_given_where_the_last_of_four_epochs_was_the_best(
         said = capsys.readouterr().err
         assert ("more epochs would help" in said) == (best == "4")
         says(said, *advice, f"warning: the model ignores its source: {USE} 11.90: 1.19")
+    # From a bound on it is no warning.
+    assert str(SourceUse(10.0, 12.0, 1.2)) == f"{USE} 12.00: 1.20 times"
 
 
 # ---- whether it reads its source ----
@@ -254,10 +256,6 @@ def test_the_best_or_mean_weights_are_exported_and_it_is_measured_with_them(
     }
 
 
-def test_from_a_bound_on_it_is_no_warning() -> None:
-    assert str(SourceUse(10.0, 12.0, 1.2)) == f"{USE} 12.00: 1.20 times"
-
-
 # ---- what it begins with, and what it is known by ----
 
 
@@ -270,14 +268,13 @@ def known(job: TrainingJob) -> str:
     return digest_of(identity(job, TrainingData.read(job.folder).checksums))
 
 
-def recipe(**changes: Any) -> Recipe:
-    stated = {"maximum_epochs": 2, "learning_rate": 0.05} | changes
-    return tiny.settings(**stated).training
+SHORT: dict[str, Any] = {"maximum_epochs": 2, "learning_rate": 0.05}
 
 
 def begun(start: Path | str, mode: str = "initialise", **changes: Any) -> Recipe:
     """The recipe of a training that begins with a model."""
-    return recipe(start={"from": str(start), "as": mode}, **changes)
+    changes["start"] = {"from": str(start), "as": mode}
+    return tiny.settings(**SHORT | changes).training
 
 
 def test_whatever_changes_the_result_and_nothing_else_makes_another_training(
@@ -339,7 +336,7 @@ def test_a_training_begins_with_a_model_and_ends_with_the_same_bytes_if_it_is_ki
     job: TrainingJob, tmp_path: Path, mode: str, average: int | None, first: int
 ) -> None:
     """Epochs go on after the best one, or after the last one of a mean, or count anew."""
-    train(replace(job, recipe=recipe(average=average)))
+    train(replace(job, recipe=tiny.settings(**SHORT, average=average).training))
     network, description = load_model(job.output)
     training = {**description.training, "best_epoch": 1}
     changed = description.model_copy(update={"training": training})
@@ -371,31 +368,25 @@ def test_a_url_is_fetched_once_and_checked(
     def fill(_: str, part: PartialFile, __: object) -> None:
         part.append(BytesIO(model.read_bytes()).read, None)
 
-    def fetched(start: Path | str) -> Path | None:
-        return fetched_start(begun(start), job.output, known)
-
     fetch = Mock(side_effect=fill)
     monkeypatch.setattr(download, "fetch", fetch)
-    place = fetched(url)
-    assert place is not None
-    assert fetched(url) == place
-    assert fetch.call_count == 1
-    place.write_bytes(b"damaged")
-    assert fetched(url) == place
-    assert sha256(place) == sha256(model)
+    others = (model, url, url, "https://host.example/other.safetensors")
+    local, place, again, other = (
+        fetched_start(begun(start), job.output, known) for start in others
+    )
+    assert local is None
+    assert place == again != other
     assert fetch.call_count == 2
-    assert fetched("https://host.example/other.safetensors") != place
-    assert fetched(model) is None
+    assert place is not None
+    place.write_bytes(b"damaged")
+    fetched_start(begun(url), job.output, known)
+    assert sha256(place) == sha256(model)
 
 
 # ---- what a worker keeps in the memory of the CPU where it computes elsewhere ----
 
 STATUS = Path("/proc/self/status")
 WIDE = [{"layers": 10, "width": 512, "kernel": 3}]
-
-
-class StartedError(Exception):
-    """A training has been started, which was all that was to be seen of it."""
 
 
 def memory_of_a_start(jobs: list[TrainingJob]) -> list[tuple[int, int]]:
@@ -409,13 +400,13 @@ def memory_of_a_start(jobs: list[TrainingJob]) -> list[tuple[int, int]]:
         # Memory that no file lies behind.
         kilobytes = re.findall(r"RssAnon:\s+(\d+)", STATUS.read_text())
         sizes.append((int(kilobytes[0]) << 10, sum(one.nbytes for one in parameters)))
-        raise StartedError
+        raise KeyboardInterrupt
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(run, "worker_device", lambda *_: "meta")
         patch.setattr(Trainer, "run", stop)
         for one in jobs:
-            with pytest.raises(StartedError):
+            with pytest.raises(KeyboardInterrupt):
                 train(one)
     return sizes
 

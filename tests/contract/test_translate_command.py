@@ -6,6 +6,7 @@ import os
 import re
 import sys
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -100,15 +101,10 @@ LINE = f"{FIRST}  {SECOND}"
 
 
 def test_a_line_has_its_sentences_translations(sharp: Path) -> None:
-    translator = Translator.load(sharp, device="cpu")
-
-    def translate(*texts: str, splits: bool = False) -> list[Any]:
-        return translator.translate(
-            texts, n_best=2, attention=True, minimum_length=2, split_sentences=splits
-        )
-
-    one, two = translate(FIRST, SECOND)
-    _, joined = translate("", LINE, splits=True)
+    asked: Any = {"n_best": 2, "attention": True, "minimum_length": 2}
+    translate: Any = partial(Translator.load(sharp, device="cpu").translate, **asked)
+    one, two = translate([FIRST, SECOND])
+    _, joined = translate(["", LINE], split_sentences=True)
     assert (joined.line, joined.source) == (2, LINE)
     for name in ("text", "text_before"):
         assert getattr(joined, name) == f"{getattr(one, name)} {getattr(two, name)}"
