@@ -106,13 +106,11 @@ def test_the_mean_over_runs_and_the_samples_deviation(
 def test_rouge_is_of_outputs_lead_both_states_and_the_difference(
     tmp_path: Path,
 ) -> None:
-    stated = {"bytes": 40, "measure": "recall"}
-    others = ["a cat", "two", "rain"]
-    runs = {
-        ("test", "seed1"): scored_rouge(tmp_path, "1", **stated),
-        ("test", "seed2"): scored_rouge(tmp_path, "2", others, **stated),
-    }
-    found = read(runs["test", "seed1"])
+    one = scored_rouge(tmp_path, "1", bytes=40, measure="recall")
+    worse = ["a cat", "two", "rain"]
+    other = scored_rouge(tmp_path, "2", worse, bytes=40, measure="recall")
+    runs = {("test", "seed1"): one, ("test", "seed2"): other}
+    found = read(one)
     assert found["unknown_words"] == {"total": 1, "dictionary": 0, "copied": 1}
     options = RougeOptions(byte_limit=40, stem=True, skip_empty=True)
     before = [text.replace("Kofagrad", "<unk>") for text in OUTPUTS]
@@ -132,12 +130,12 @@ def test_rouge_is_of_outputs_lead_both_states_and_the_difference(
     assert "exceptions:no" not in signature
     text, data = report(tmp_path, RougeEvaluation, runs)
     both = data["tests"]["test"]
-    score = both["lead"]["rouge"]["rouge_1"]["recall"]["score"]
+    of_lead = both["lead"]["rouge"]["rouge_1"]["recall"]["score"]
     mean = both["rouge"]["rouge_1"]["recall"]["mean"]
-    difference = mean - score
+    difference = mean - of_lead
     assert both["difference"]["rouge_1"]["recall"] == pytest.approx(difference)
     (line,) = re.findall("test ROUGE-1 recall .*", text)
-    shown = f" {mean:.2f} ± ... lead (3 words) = {score:.2f}"
+    shown = f" {mean:.2f} ± ... lead (3 words) = {of_lead:.2f}"
     says(line, shown, f"difference = {difference:+.2f}")
 
 

@@ -7,10 +7,9 @@ import re
 import shutil
 from copy import deepcopy
 from dataclasses import replace
-from io import BytesIO
 from pathlib import Path
 from typing import Any
-from unittest.mock import Mock
+from unittest.mock import Mock, call
 
 import numpy as np
 import pytest
@@ -21,8 +20,6 @@ from convs2s.config.model import Recipe
 from convs2s.data.batches import Indices, collate
 from convs2s.data.store import TokenStore, write_store
 from convs2s.data.vocabulary import END, read_counts
-from convs2s.download import download
-from convs2s.download.partial_file import PartialFile
 from convs2s.files.checksums import sha256
 from convs2s.files.tensors import load_tensors
 from convs2s.model_file import describe_model, load_model, save_model
@@ -95,9 +92,8 @@ def test_the_best_epoch_by_bleu_of_greedy_translations(
     settings = tiny.settings(best_by="bleu")
     for scores, best in (([0.0, 0.0, 0.0], 3), ([7.0, 9.0, 8.0], 2)):
         if any(scores):
-            following = Mock(side_effect=scores)
             place = "convs2s.training.validation_bleu.validation_bleu"
-            monkeypatch.setattr(place, following)
+            monkeypatch.setattr(place, Mock(side_effect=scores))
         train(tiny.job(task, tmp_path / f"{best}/model", settings))
         epochs = read_history(tmp_path / f"{best}/history.jsonl").epochs
         assert [epoch.valid_bleu for epoch in epochs] == scores
@@ -359,28 +355,22 @@ def test_a_training_begins_with_a_model_and_ends_with_the_same_bytes_if_it_is_ki
     says(card, f"started from: the model `{sha256(first_model)}`, {mode}")
 
 
-def test_a_url_is_fetched_once_and_checked(
+def test_a_url_is_fetched_and_checked(
     job: TrainingJob, model: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Always to the same place, where a download finds what is there."""
     url = "https://host.example/model.safetensors"
     known = {url: Download(url=url, sha256=sha256(model))}
-
-    def fill(_: str, part: PartialFile, __: object) -> None:
-        part.append(BytesIO(model.read_bytes()).read, None)
-
-    fetch = Mock(side_effect=fill)
-    monkeypatch.setattr(download, "fetch", fetch)
-    others = (model, url, url, "https://host.example/other.safetensors")
+    download = Mock()
+    monkeypatch.setattr("convs2s.training.start.download_file", download)
     local, place, again, other = (
-        fetched_start(begun(start), job.output, known) for start in others
+        fetched_start(begun(start), job.output, known)
+        for start in (model, url, url, f"{url}.other")
     )
     assert local is None
     assert place == again != other
-    assert fetch.call_count == 2
-    assert place is not None
-    place.write_bytes(b"damaged")
-    fetched_start(begun(url), job.output, known)
-    assert sha256(place) == sha256(model)
+    checked = call(url, place, sha256=known[url].sha256, md5=None, size=None)
+    assert download.mock_calls[:2] == [checked, checked]
 
 
 # ---- what a worker keeps in the memory of the CPU where it computes elsewhere ----

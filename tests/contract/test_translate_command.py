@@ -48,8 +48,9 @@ def test_n_best_lists_and_json(run: Terminal, model: Path) -> None:
 def test_a_bar_in_a_text_is_no_separator(model: Path) -> None:
     """A single bar is a token of what comes tokenized."""
     for pretokenized, listed in ((False, "a &#124; b"), (True, "a | b")):
-        settings = DecodingSettings()
-        translator = LineTranslator([model], settings, "cpu", pretokenized=pretokenized)
+        translator = LineTranslator(
+            [model], DecodingSettings(), "cpu", pretokenized=pretokenized
+        )
         (translation,) = translator.translate(["w1"], n_best=1)
         forged = replace(translation, n_best=[replace(translation, text="a | b")])
         row = ChunkTranslator(translator, False, 1).lines(forged)

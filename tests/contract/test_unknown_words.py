@@ -100,8 +100,7 @@ def test_places_count_words_where_tokens_are_pieces(
     for row in one.replacements[-2:]:
         assert (row["source_position"], row["position"]) == (1, last)
     # The words of a model without BPE may look like pieces.
-    settings = DecodingSettings(replace_unknown=False)
-    plain = LineTranslator([model], settings, "cpu", pretokenized=True)
+    plain = LineTranslator([model], DecodingSettings(), "cpu", pretokenized=True)
     assert next(plain.translate(["w1@@ w2"])).source_words == ["w1@@", "w2"]
 
 

@@ -229,7 +229,7 @@ def counts_of(
 def test_codes_and_types_are_the_models_and_counts_the_texts(
     imported: Path, words: Path
 ) -> None:
-    _, description = load_model(imported)
+    network, description = load_model(imported)
     assert codes_of(imported, words) == description.bpe_codes
     assert list(counts_of(imported, words, side="target")) == description.target_types
     counts = counts_of(imported, words)
@@ -237,21 +237,8 @@ def test_codes_and_types_are_the_models_and_counts_the_texts(
     # "thethe" ends with it, unless the codes split it elsewhere.
     assert counts["the"] in (3, 5)
     assert 0 in counts.values()
-
-
-def test_a_model_of_words_gives_a_word_task_its_words(model: Path, words: Path) -> None:
-    says(refusal(codes_of, model, words), "whole words ... no BPE codes")
-    counts = counts_of(model, words, "word")
-    assert counts["w3"] == 7
-    assert "the" not in counts
-    says(refusal(counts_of, model, words), "is of the kind word: write `kind: word`")
-
-
-def test_what_a_model_file_does_not_hold_is_refused(
-    imported: Path, words: Path, tmp_path: Path
-) -> None:
-    network, description = load_model(imported)
-    changed = tmp_path / "changed"
+    # What a model file does not hold is refused.
+    changed = words.with_name("changed")
     others = [f"other{number}" for number in range(len(description.target_types))]
     for key, types, taken, said in (
         ("splittable", ["the"], counts_of, "its vocabulary has a threshold"),
@@ -265,3 +252,11 @@ def test_what_a_model_file_does_not_hold_is_refused(
     damaged = "damaged: its content does not match its digest"
     for taken in (codes_of, counts_of):
         says(refusal(taken, changed, words), damaged)
+
+
+def test_a_model_of_words_gives_a_word_task_its_words(model: Path, words: Path) -> None:
+    says(refusal(codes_of, model, words), "whole words ... no BPE codes")
+    counts = counts_of(model, words, "word")
+    assert counts["w3"] == 7
+    assert "the" not in counts
+    says(refusal(counts_of, model, words), "is of the kind word: write `kind: word`")
