@@ -68,7 +68,9 @@ def test_text_of_other_scripts_is_split_as_the_task_says_or_warned_of(
     assert capsys.readouterr().err.startswith("warning: ROUGE counts words of a to z")
 
 
-def test_the_mean_over_runs_and_the_samples_deviation(tmp_path: Path) -> None:
+def test_the_mean_over_runs_and_the_samples_deviation(
+    root: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     good = decoded(1, TEXT, WORDS, unknown="là")
     runs = {
         ("test", "seed1"): scored_bleu(tmp_path, "1", [good]),
@@ -91,6 +93,9 @@ def test_the_mean_over_runs_and_the_samples_deviation(tmp_path: Path) -> None:
         f" {chrf['signature']}\n",
         f"{before:.2f} -> {after:.2f} ({after - before:+.2f})",
     )
+    (block,) = fenced(root / "docs/file_formats.md", "python")
+    exec(block.replace("results/demo_en_fr", str(tmp_path)), {})
+    assert "tok:13a" in capsys.readouterr().out
     del runs["test", "seed2"]
     alone, data = report(tmp_path, BleuEvaluation, runs)
     assert "one run (seed1)" in alone
@@ -98,21 +103,14 @@ def test_the_mean_over_runs_and_the_samples_deviation(tmp_path: Path) -> None:
     assert data["tests"]["test"]["chrf"]["deviation"] is None
 
 
-@pytest.mark.usefixtures("in_folder")
-def test_what_the_page_of_formats_reads_is_there(
-    root: Path, capsys: pytest.CaptureFixture[str]
+def test_rouge_is_of_outputs_lead_both_states_and_the_difference(
+    tmp_path: Path,
 ) -> None:
-    folder = Path("results/demo_en_fr")
-    folder.mkdir(parents=True)
-    scored = scored_bleu(folder, "bleu", [decoded(1, TEXT)])
-    report(folder, BleuEvaluation, {("test", "seed1"): scored})
-    (block,) = fenced(root / "docs/file_formats.md", "python")
-    exec(block, {})
-    assert "tok:13a" in capsys.readouterr().out
-
-
-def test_rouge_is_of_outputs_lead_and_both_states(tmp_path: Path) -> None:
-    found = read(scored_rouge(tmp_path, "rouge", bytes=40))
+    one = scored_rouge(tmp_path, "1", bytes=40, measure="recall")
+    worse = ["a cat", "two", "rain"]
+    other = scored_rouge(tmp_path, "2", worse, bytes=40, measure="recall")
+    runs = {("test", "seed1"): one, ("test", "seed2"): other}
+    found = read(one)
     assert found["unknown_words"] == {"total": 1, "dictionary": 0, "copied": 1}
     options = RougeOptions(byte_limit=40, stem=True, skip_empty=True)
     before = [text.replace("Kofagrad", "<unk>") for text in OUTPUTS]
@@ -130,23 +128,15 @@ def test_rouge_is_of_outputs_lead_and_both_states(tmp_path: Path) -> None:
     signature = found["rouge"]["rouge_l"]["f1"]["signature"]
     assert "|refs:2|multi:sum|empty:skipped|bytes:40|stem:yes|exceptions:" in signature
     assert "exceptions:no" not in signature
-
-
-def test_the_rouge_report_has_the_difference_from_the_lead(tmp_path: Path) -> None:
-    others = ["a cat", "two", "rain"]
-    runs = {
-        ("test", "seed1"): scored_rouge(tmp_path, "1", measure="recall"),
-        ("test", "seed2"): scored_rouge(tmp_path, "2", others, measure="recall"),
-    }
     text, data = report(tmp_path, RougeEvaluation, runs)
-    found = data["tests"]["test"]
-    lead = found["lead"]["rouge"]["rouge_1"]["recall"]["score"]
-    mean = found["rouge"]["rouge_1"]["recall"]["mean"]
-    difference = mean - lead
-    assert found["difference"]["rouge_1"]["recall"] == pytest.approx(difference)
+    both = data["tests"]["test"]
+    of_lead = both["lead"]["rouge"]["rouge_1"]["recall"]["score"]
+    mean = both["rouge"]["rouge_1"]["recall"]["mean"]
+    difference = mean - of_lead
+    assert both["difference"]["rouge_1"]["recall"] == pytest.approx(difference)
     (line,) = re.findall("test ROUGE-1 recall .*", text)
-    lead_is = f"lead (3 words) = {lead:.2f}"
-    says(line, f" {mean:.2f} ± ", lead_is, f"difference = {difference:+.2f}")
+    shown = f" {mean:.2f} ± ... lead (3 words) = {of_lead:.2f}"
+    says(line, shown, f"difference = {difference:+.2f}")
 
 
 def test_examples_are_spread_and_mark_replaced_words(tmp_path: Path) -> None:
@@ -185,31 +175,23 @@ x => y => so
 """
 """What the baseline, the system and a translator make of a line."""
 
-RIGHT = "le chien {} dort dans la maison rouge ."
-WRONG = "le chat mange dans la maison ."
-
-
-def outputs(folder: Path, name: str, wrong: int) -> Path:
-    """Write a decoded test set of 30 lines with so many wrong sentences."""
-    lines = []
-    for number in range(1, 31):
-        form = WRONG if number <= wrong else RIGHT
-        words = form.format(number)
-        lines.append(json.dumps(decoded(number, words.replace(" .", "."), words)))
-    write_lines(folder / name, lines)
-    return folder / name
+RIGHT = "le chien dort dans la maison rouge"
+WRONG = "le chat mange dans la maison"
 
 
 def test_pairs_of_runs_and_their_means(tmp_path: Path) -> None:
-    words = [RIGHT.format(number) for number in range(1, 31)]
-    write_lines(tmp_path / "tok", words)
-    write_lines(tmp_path / "raw", (line.replace(" .", ".") for line in words))
+    """Of 30 lines, in 15 of which the baseline is wrong."""
+    write_lines(tmp_path / "tok", [f"{RIGHT} ."] * 30)
+    write_lines(tmp_path / "raw", [f"{RIGHT}."] * 30)
     header = {"baseline": "a", "system": "b"}
     report = Report(tmp_path / "text", tmp_path / "json", None, header)
-    baseline = outputs(tmp_path, "a", 15)
     pairs = {}
     for wrong in (0, 15, 18):
-        pairs[f"{wrong} wrong"] = (baseline, outputs(tmp_path, f"b{wrong}", wrong))
+        texts = [WRONG] * wrong + [RIGHT] * (30 - wrong)
+        lines = [decoded(n, f"{text}.", f"{text} .") for n, text in enumerate(texts, 1)]
+        system = tmp_path / f"{wrong}"
+        write_lines(system, map(json.dumps, lines))
+        pairs[f"{wrong} wrong"] = (tmp_path / "15", system)
     compare_models(
         pairs=pairs,
         raw=tmp_path / "raw",

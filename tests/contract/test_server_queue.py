@@ -4,12 +4,12 @@ import asyncio
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from threading import Event, get_ident
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from convs2s.decoding.parallel import StoppedError
-from convs2s.decoding.translate import Translation
 from convs2s.serving.batches import WORK_PER_SENTENCE, Batches
 from convs2s.serving.requests import BusyError, Sentence
 from tests.support.refusals import rows
@@ -33,7 +33,7 @@ def run(
 
     def translate(
         sentences: list[tuple[str, list[str]]], stopped: Event, beam: int
-    ) -> list[Translation]:
+    ) -> Any:
         texts = "".join(text for text, _ in sentences)
         calls.append(texts)
         threads.add(get_ident())
@@ -45,10 +45,7 @@ def run(
             raise StoppedError
         if "#" in texts and not over.wait(10):
             calls.append("waited for")
-        return [
-            Translation(1, text, [], [], text.upper(), [], "", [], [], 0, [], None, "")
-            for text in texts
-        ]
+        return [SimpleNamespace(text=text.upper()) for text in texts]
 
     async def both() -> None:
         batches = Batches(translate, TOGETHER, most, lambda: clients)

@@ -53,7 +53,7 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any]]:
             live[1].join(PATIENCE)
             for one in (
                 start(results, "finished", maximum_epochs=2),
-                start(results, "limit", {"time_limit": 1 / 60}, **ENDLESS),
+                start(results, "limit", 1 / 60, **ENDLESS),
                 start(results, "diverged", learning_rate=1e30, clip=1e30),
                 start(results, "held", maximum_epochs=1),  # is refused
             ):
@@ -67,11 +67,12 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any]]:
 
 
 def start(
-    results: Path, model: str, job: dict[str, Any] | None = None, **training: Any
+    results: Path, model: str, limit: float | None = None, **training: Any
 ) -> Any:
     """Start a training as the workflow has it, in a process of its own."""
     output = results / f"tiny/models/{model}/seed1/model.safetensors"
-    one = tiny.job(results / "tiny", output, tiny.settings(**training), **job or {})
+    given = tiny.settings(**training)
+    one = tiny.job(results / "tiny", output, given, time_limit=limit)
     process = multiprocessing.get_context("fork").Process(target=train, args=(one,))
     process.start()
     return process

@@ -67,10 +67,8 @@ def test_rows_say_once_what_more_than_half_of_them_have() -> None:
     assert printed(["of 4", "of 4", "", "of 5"]) == (above, marks, ["[1] of 5"])
     assert printed(["4", "5"]) == ([], ["a [1]", "a [2]"], ["[1] 4", "[2] 5"])
     assert printed([""]) == ([], ["a"], [])
-
-
-def test_a_footnote_is_of_the_values_that_differ_alone() -> None:
-    """What is said of the others stands above the table, also where a row lacks one of them."""
+    # A footnote is of the values that differ alone; what is said of the others stands above, also
+    # where a row lacks one of them.
     usual = {"BLEU": "of 4", "speed": "in fp32"}
     bf16 = usual | {"speed": "in bf16"}
     other = dict.fromkeys(usual, "of 5")

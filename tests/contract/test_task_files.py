@@ -12,7 +12,6 @@ from convs2s.config.load import merged
 from convs2s.config.messages import validated
 from convs2s.config.settings import Settings
 from convs2s.config.task import Task
-from tests.contract.pages import fenced
 from tests.support.own_pair import TASK
 from tests.support.refusals import refusal, rows, says
 
@@ -166,11 +165,3 @@ def test_a_download_is_known_by_its_place(settings: Settings) -> None:
     assert given.download_at("host/a")["url"] == "https://host/a"
     downloads = settings.downloads
     assert known_download(f"https://{known}", downloads) is downloads[url]
-
-
-def test_the_pages_summarizer_is_a_task(root: Path) -> None:
-    (block,) = fenced(root / "docs/summarization.md", "yaml")
-    summarizer = Task.model_validate(yaml.safe_load(block))
-    assert summarizer.reference_count("test") == 3
-    assert summarizer.metric == "rouge"
-    assert summarizer.alignment.dictionary == "identity"

@@ -11,8 +11,7 @@ from convs2s.training.identity import TrainingJob
 from tests.conftest import Terminal
 from tests.support.refusals import rows
 
-NEEDED = "--model small --output m.safetensors"
-TRAIN = f"train results/demo_en_fr {NEEDED}".split()
+TRAIN = ["train", "--model=small", "--output=m.safetensors", "results/demo_en_fr"]
 
 
 @pytest.fixture
@@ -25,20 +24,6 @@ def jobs(copy: Path, monkeypatch: pytest.MonkeyPatch) -> list[TrainingJob]:
     return found
 
 
-def test_tables_and_the_name_of_the_folder_reach_the_training(
-    copy: Path, run: Terminal, jobs: list[TrainingJob]
-) -> None:
-    """As tables, any files do that are there."""
-    tables = "--dictionary config.yaml --candidates config/costs.yaml"
-    truecasers = "--truecasers config/paper.yaml config/claims.yaml"
-    run(*f"train . {NEEDED} {tables} {truecasers}".split())
-    (job,) = jobs
-    assert str(job.dictionary).endswith("config.yaml")
-    assert str(job.candidates).endswith("costs.yaml")
-    assert [path.name for path in job.truecasers or ()] == ["paper.yaml", "claims.yaml"]
-    assert job.label == f"{copy.name}/small/seed1"
-
-
 # Threads, products, device, minutes between states, events, the time limit and queueing again.
 OPTIONS = """
 => 3 blas cpu 15.0 False None False
@@ -48,10 +33,22 @@ OPTIONS = """
 """
 
 
-def test_what_no_option_says_is_the_configurations(
+# As tables, any files do that are there.
+TABLES = """
+--dictionary config.yaml --candidates config/costs.yaml
+--truecasers config/paper.yaml config/claims.yaml
+"""
+
+
+def test_options_reach_the_training_and_what_none_says_is_the_configurations(
     copy: Path, run: Terminal, jobs: list[TrainingJob]
 ) -> None:
-    run(*TRAIN)
+    run(*TRAIN[:-1], ".", *TABLES.split())
+    assert jobs[-1].label == f"{copy.name}/small/seed1"
+    assert str(jobs[-1].dictionary).endswith("config.yaml")
+    assert str(jobs[-1].candidates).endswith("costs.yaml")
+    names = [path.name for path in jobs[-1].truecasers or ()]
+    assert names == ["paper.yaml", "claims.yaml"]
     threads = load(copy).model("small").training.threads
     assert (jobs[-1].threads, jobs[-1].device) == (threads, "auto")
     # A time limit is a scheduler's.

@@ -40,13 +40,13 @@ from tests.support.refusals import refusal, rows, says
 # ---- when it stops ----
 
 MINUTES = """
-0.5 => unknown => 0.25 => the time limit of 0.5 minutes is near
-3 => unknown => 2.5 => the time limit of 3 minutes is near
-60 => unknown => 54 => the time limit of 60 minutes is near
-1440 => unknown => 1430 => the time limit of 1440 minutes is near
+0.5 => null => 0.25 => the time limit of 0.5 minutes is near
+3 => null => 2.5 => the time limit of 3 minutes is near
+60 => null => 54 => the time limit of 60 minutes is near
+1440 => null => 1430 => the time limit of 1440 minutes is near
 60 => 30 => 27 => the time limit of 60 minutes is near
 60 => 90 => 81 => the time limit of 60 minutes is near
-none => 30 => 27 => the end of the job is near
+null => 30 => 27 => the end of the job is near
 """
 
 
@@ -54,9 +54,9 @@ def test_it_stops_before_its_limit_or_the_end_that_slurm_states(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     for limit, end, stops, reason in rows(MINUTES):
+        minutes = json.loads(end)
         interruption = Interruption(
-            None if limit == "none" else float(limit),
-            end=None if end == "unknown" else time.time() + 60 * float(end),
+            json.loads(limit), end=minutes and time.time() + 60 * minutes
         )
         assert interruption.seconds_left() == pytest.approx(60 * float(stops), abs=1)
         assert interruption.reason() is None
@@ -66,14 +66,6 @@ def test_it_stops_before_its_limit_or_the_end_that_slurm_states(
     assert Interruption(launcher=os.getppid()).reason() is None
     reason = "the process that started the workers has ended"
     assert Interruption(launcher=os.getpid()).reason() == reason
-
-
-def test_slurm_says_when_a_job_ends(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(os, "environ", {})
-    assert scheduler.end_of_job() is None
-    for stated, end in (("1763790000", 1763790000), ("Unknown", None)):
-        os.environ["SLURM_JOB_END_TIME"] = stated
-        assert scheduler.end_of_job() == end
 
 
 def test_a_closed_terminal_stops_a_training_but_under_nohup(
@@ -120,10 +112,14 @@ def test_the_reason_and_the_exit_code_outlive_a_signal_to_the_group(
 # ---- how it is queued again ----
 
 
-def test_a_slurm_job_that_snakemake_runs_in_is_no_trainings_own(
+def test_a_slurm_job_has_an_end_and_is_no_trainings_own_if_snakemake_runs_in_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(os, "environ", {})
+    assert scheduler.end_of_job() is None
+    for stated, end in (("1763790000", 1763790000), ("Unknown", None)):
+        os.environ["SLURM_JOB_END_TIME"] = stated
+        assert scheduler.end_of_job() == end
     assert scheduler.own_slurm_job() is None
     os.environ["SLURM_JOB_ID"] = "7"
     assert scheduler.own_slurm_job() == "7"  # by hand

@@ -163,18 +163,26 @@ def test_the_next_owner_of_a_lock_says_how_the_last_one_ended(
 def test_an_epoch_whose_events_a_kill_forestalled_gets_them_and_an_undone_update_none(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """TensorBoard hides what was written before of ``purge_step`` and later steps."""
+    """TensorBoard hides what was written before of ``purge_step`` and later steps.
+
+    Without the package it is one line.
+    """
     package = Mock()
     monkeypatch.setitem(sys.modules, "torch.utils.tensorboard", package)
     for batch, updates, purge_step in ((0, 30, 30), (1, 31, 32)):
         package.reset_mock()
         state = TrainerState(Schedule(0.25), 0.25, 2, batch, updates, history=[RECORD])
-        Watch(ProgressFile(tmp_path), events=tmp_path).begin(state)
+        watch = Watch(ProgressFile(tmp_path), events=tmp_path)
+        watch.begin(state)
         package.SummaryWriter.assert_called_once_with(
             str(tmp_path), purge_step=purge_step
         )
         shown = package.SummaryWriter().add_scalar.call_args_list
         assert (call("epoch/valid_loss", 2.0, 30) in shown) == (batch == 0)
+    monkeypatch.delitem(sys.modules, "torch.utils.tensorboard")
+    monkeypatch.setitem(sys.modules, "tensorboard", None)
+    said = refusal(watch.begin, state)
+    says(said, "tensorboard is not installed", "convs2s[tensorboard]")
 
 
 def test_a_training_shows_its_updates_and_epochs_and_no_full_disk_ends_it(
@@ -191,14 +199,3 @@ def test_a_training_shows_its_updates_and_epochs_and_no_full_disk_ends_it(
     train(one)
     assert one.output.is_file()
     assert [call.args[2] for call in add.call_args_list] == [*range(1, 11), 10]
-
-
-def test_without_the_package_it_is_one_line(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    # An earlier test may have imported it.
-    monkeypatch.delitem(sys.modules, "torch.utils.tensorboard", raising=False)
-    monkeypatch.setitem(sys.modules, "tensorboard", None)
-    watch = Watch(ProgressFile(tmp_path), events=tmp_path)
-    said = refusal(watch.begin, TrainerState(Schedule(0.25), 0.25, 1))
-    says(said, "tensorboard is not installed", "convs2s[tensorboard]")

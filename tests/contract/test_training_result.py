@@ -5,11 +5,11 @@ import json
 import math
 import re
 import shutil
+from copy import deepcopy
 from dataclasses import replace
-from io import BytesIO
 from pathlib import Path
 from typing import Any
-from unittest.mock import Mock
+from unittest.mock import Mock, call
 
 import numpy as np
 import pytest
@@ -20,8 +20,6 @@ from convs2s.config.model import Recipe
 from convs2s.data.batches import Indices, collate
 from convs2s.data.store import TokenStore, write_store
 from convs2s.data.vocabulary import END, read_counts
-from convs2s.download import download
-from convs2s.download.partial_file import PartialFile
 from convs2s.files.checksums import sha256
 from convs2s.files.tensors import load_tensors
 from convs2s.model_file import describe_model, load_model, save_model
@@ -51,15 +49,14 @@ def test_the_best_epochs_weights_are_exported_not_the_last(
     task: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     losses = [3.0, 2.0, 1.0, 1.5, 0.5, 2.5]
-    seen: list[dict[str, torch.Tensor]] = []
+    seen: list[Any] = []
 
     def validate(
         self: Updater, *_: Any, sources: Indices | None = None, **__: Any
     ) -> float:
         if sources is not None:
             return 3.5  # with permuted sources, after training
-        weights = self.network.state_dict()
-        seen.append({name: tensor.clone() for name, tensor in weights.items()})
+        seen.append(deepcopy(self.network.state_dict()))
         return losses[len(seen) - 1]
 
     monkeypatch.setattr(Updater, "validate", validate)
@@ -95,9 +92,8 @@ def test_the_best_epoch_by_bleu_of_greedy_translations(
     settings = tiny.settings(best_by="bleu")
     for scores, best in (([0.0, 0.0, 0.0], 3), ([7.0, 9.0, 8.0], 2)):
         if any(scores):
-            following = Mock(side_effect=scores)
             place = "convs2s.training.validation_bleu.validation_bleu"
-            monkeypatch.setattr(place, following)
+            monkeypatch.setattr(place, Mock(side_effect=scores))
         train(tiny.job(task, tmp_path / f"{best}/model", settings))
         epochs = read_history(tmp_path / f"{best}/history.jsonl").epochs
         assert [epoch.valid_bleu for epoch in epochs] == scores
@@ -186,6 +182,8 @@ def test_advice_is_given_where_the_last_of_four_epochs_was_the_best(
         said = capsys.readouterr().err
         assert ("more epochs would help" in said) == (best == "4")
         says(said, *advice, f"warning: the model ignores its source: {USE} 11.90: 1.19")
+    # From a bound on it is no warning.
+    assert str(SourceUse(10.0, 12.0, 1.2)) == f"{USE} 12.00: 1.20 times"
 
 
 # ---- whether it reads its source ----
@@ -254,10 +252,6 @@ def test_the_best_or_mean_weights_are_exported_and_it_is_measured_with_them(
     }
 
 
-def test_from_a_bound_on_it_is_no_warning() -> None:
-    assert str(SourceUse(10.0, 12.0, 1.2)) == f"{USE} 12.00: 1.20 times"
-
-
 # ---- what it begins with, and what it is known by ----
 
 
@@ -270,14 +264,13 @@ def known(job: TrainingJob) -> str:
     return digest_of(identity(job, TrainingData.read(job.folder).checksums))
 
 
-def recipe(**changes: Any) -> Recipe:
-    stated = {"maximum_epochs": 2, "learning_rate": 0.05} | changes
-    return tiny.settings(**stated).training
+SHORT: dict[str, Any] = {"maximum_epochs": 2, "learning_rate": 0.05}
 
 
 def begun(start: Path | str, mode: str = "initialise", **changes: Any) -> Recipe:
     """The recipe of a training that begins with a model."""
-    return recipe(start={"from": str(start), "as": mode}, **changes)
+    changes["start"] = {"from": str(start), "as": mode}
+    return tiny.settings(**SHORT | changes).training
 
 
 def test_whatever_changes_the_result_and_nothing_else_makes_another_training(
@@ -339,7 +332,7 @@ def test_a_training_begins_with_a_model_and_ends_with_the_same_bytes_if_it_is_ki
     job: TrainingJob, tmp_path: Path, mode: str, average: int | None, first: int
 ) -> None:
     """Epochs go on after the best one, or after the last one of a mean, or count anew."""
-    train(replace(job, recipe=recipe(average=average)))
+    train(replace(job, recipe=tiny.settings(**SHORT, average=average).training))
     network, description = load_model(job.output)
     training = {**description.training, "best_epoch": 1}
     changed = description.model_copy(update={"training": training})
@@ -362,40 +355,28 @@ def test_a_training_begins_with_a_model_and_ends_with_the_same_bytes_if_it_is_ki
     says(card, f"started from: the model `{sha256(first_model)}`, {mode}")
 
 
-def test_a_url_is_fetched_once_and_checked(
+def test_a_url_is_fetched_and_checked(
     job: TrainingJob, model: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Always to the same place, where a download finds what is there."""
     url = "https://host.example/model.safetensors"
     known = {url: Download(url=url, sha256=sha256(model))}
-
-    def fill(_: str, part: PartialFile, __: object) -> None:
-        part.append(BytesIO(model.read_bytes()).read, None)
-
-    def fetched(start: Path | str) -> Path | None:
-        return fetched_start(begun(start), job.output, known)
-
-    fetch = Mock(side_effect=fill)
-    monkeypatch.setattr(download, "fetch", fetch)
-    place = fetched(url)
-    assert place is not None
-    assert fetched(url) == place
-    assert fetch.call_count == 1
-    place.write_bytes(b"damaged")
-    assert fetched(url) == place
-    assert sha256(place) == sha256(model)
-    assert fetch.call_count == 2
-    assert fetched("https://host.example/other.safetensors") != place
-    assert fetched(model) is None
+    download = Mock()
+    monkeypatch.setattr("convs2s.training.start.download_file", download)
+    local, place, again, other = (
+        fetched_start(begun(start), job.output, known)
+        for start in (model, url, url, f"{url}.other")
+    )
+    assert local is None
+    assert place == again != other
+    checked = call(url, place, sha256=known[url].sha256, md5=None, size=None)
+    assert download.mock_calls[:2] == [checked, checked]
 
 
 # ---- what a worker keeps in the memory of the CPU where it computes elsewhere ----
 
 STATUS = Path("/proc/self/status")
 WIDE = [{"layers": 10, "width": 512, "kernel": 3}]
-
-
-class StartedError(Exception):
-    """A training has been started, which was all that was to be seen of it."""
 
 
 def memory_of_a_start(jobs: list[TrainingJob]) -> list[tuple[int, int]]:
@@ -409,13 +390,13 @@ def memory_of_a_start(jobs: list[TrainingJob]) -> list[tuple[int, int]]:
         # Memory that no file lies behind.
         kilobytes = re.findall(r"RssAnon:\s+(\d+)", STATUS.read_text())
         sizes.append((int(kilobytes[0]) << 10, sum(one.nbytes for one in parameters)))
-        raise StartedError
+        raise KeyboardInterrupt
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(run, "worker_device", lambda *_: "meta")
         patch.setattr(Trainer, "run", stop)
         for one in jobs:
-            with pytest.raises(StartedError):
+            with pytest.raises(KeyboardInterrupt):
                 train(one)
     return sizes
 

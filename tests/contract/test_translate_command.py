@@ -6,6 +6,7 @@ import os
 import re
 import sys
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -47,8 +48,9 @@ def test_n_best_lists_and_json(run: Terminal, model: Path) -> None:
 def test_a_bar_in_a_text_is_no_separator(model: Path) -> None:
     """A single bar is a token of what comes tokenized."""
     for pretokenized, listed in ((False, "a &#124; b"), (True, "a | b")):
-        settings = DecodingSettings()
-        translator = LineTranslator([model], settings, "cpu", pretokenized=pretokenized)
+        translator = LineTranslator(
+            [model], DecodingSettings(), "cpu", pretokenized=pretokenized
+        )
         (translation,) = translator.translate(["w1"], n_best=1)
         forged = replace(translation, n_best=[replace(translation, text="a | b")])
         row = ChunkTranslator(translator, False, 1).lines(forged)
@@ -100,15 +102,10 @@ LINE = f"{FIRST}  {SECOND}"
 
 
 def test_a_line_has_its_sentences_translations(sharp: Path) -> None:
-    translator = Translator.load(sharp, device="cpu")
-
-    def translate(*texts: str, splits: bool = False) -> list[Any]:
-        return translator.translate(
-            texts, n_best=2, attention=True, minimum_length=2, split_sentences=splits
-        )
-
-    one, two = translate(FIRST, SECOND)
-    _, joined = translate("", LINE, splits=True)
+    asked: Any = {"n_best": 2, "attention": True, "minimum_length": 2}
+    translate: Any = partial(Translator.load(sharp, device="cpu").translate, **asked)
+    one, two = translate([FIRST, SECOND])
+    _, joined = translate(["", LINE], split_sentences=True)
     assert (joined.line, joined.source) == (2, LINE)
     for name in ("text", "text_before"):
         assert getattr(joined, name) == f"{getattr(one, name)} {getattr(two, name)}"

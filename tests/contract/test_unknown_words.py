@@ -34,12 +34,12 @@ def unknowing(model: Path, tmp_path: Path) -> Path:
 CODES = "#version: 0.2\nw 1</w>\nw 2</w>\n"
 
 
-def of_pieces(path: Path, tmp_path: Path) -> Path:
-    """A model with the weights of another one, which reads pieces of words."""
+def changed(path: Path, tmp_path: Path, **stated: Any) -> Path:
+    """A model with the weights of another one, which reads pieces of words or what is stated."""
     network, description = load_model(path)
-    pieces = description.model_copy(update={"bpe_codes": CODES})
-    save_model(tmp_path / "pieces", network.state_dict(), pieces)
-    return tmp_path / "pieces"
+    described = description.model_copy(update=stated or {"bpe_codes": CODES})
+    save_model(tmp_path / "changed", network.state_dict(), described)
+    return tmp_path / "changed"
 
 
 def translator(path: Path, **settings: Any) -> LineTranslator:
@@ -93,15 +93,14 @@ def test_a_word_is_looked_up_as_it_is_written() -> None:
 def test_places_count_words_where_tokens_are_pieces(
     unknowing: Path, model: Path, tmp_path: Path
 ) -> None:
-    (one,) = translator(of_pieces(unknowing, tmp_path)).translate(["abw1 cd"])
+    (one,) = translator(changed(unknowing, tmp_path)).translate(["abw1 cd"])
     assert " ".join(one.source_tokens) == "a@@ b@@ w1 c@@ d"
     assert one.source_words == ["abw1", "cd"]
     last = len(one.words) - 1
     for row in one.replacements[-2:]:
         assert (row["source_position"], row["position"]) == (1, last)
     # The words of a model without BPE may look like pieces.
-    settings = DecodingSettings(replace_unknown=False)
-    plain = LineTranslator([model], settings, "cpu", pretokenized=True)
+    plain = LineTranslator([model], DecodingSettings(), "cpu", pretokenized=True)
     assert next(plain.translate(["w1@@ w2"])).source_words == ["w1@@", "w2"]
 
 
@@ -117,7 +116,7 @@ def test_words_that_a_model_of_pieces_does_not_hold_are_kept(
     model: Path, tmp_path: Path
 ) -> None:
     """And the others are translated as without them."""
-    pieces = of_pieces(model, tmp_path)
+    pieces = changed(model, tmp_path)
     for line, expected in rows(KEPT):
         known, one = translator(pieces).translate(["w1 w2", line])
         assert known.words
@@ -163,7 +162,7 @@ pieces => w1 w1x ab w2 ab => w1x ab
 
 def test_the_words_that_a_model_does_not_know(model: Path, tmp_path: Path) -> None:
     """A word of pieces is unknown with any of them."""
-    pieces = of_pieces(model, tmp_path)
+    pieces = changed(model, tmp_path)
     for kind, line, expected in rows(UNKNOWN_WORDS):
         path = pieces if kind == "pieces" else model
         (one,) = translator(path, replace_unknown=False).translate([line])
@@ -175,8 +174,8 @@ def test_the_words_that_a_model_does_not_know(model: Path, tmp_path: Path) -> No
 def test_lines_of_unknown_words_are_named(
     model: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    settings = DecodingSettings(replace_unknown=False)
-    translate = ChunkTranslator(LineTranslator([model], settings, "cpu"), False, None)
+    unreplaced = translator(model, replace_unknown=False)
+    translate = ChunkTranslator(unreplaced, False, None)
     translate([(3, "\u0440\u0435\u0434"), (4, "w1"), (5, "unheard")])
     said = capsys.readouterr().err
     says(said, "lines 3, 5:", "cannot translate: \u0440\u0435\u0434 unheard")
@@ -197,16 +196,12 @@ def test_a_model_reads_truecased_words_and_writes_capitals(
     model: Path, tmp_path: Path
 ) -> None:
     """Its source words are w0 to w11 and its target words w0x to w11x."""
-    loaded, description = load_model(model)
-    path = tmp_path / "truecased.safetensors"
-    stated = description.model_copy(update={"truecasers": {"en": ["w1", "W2", "w2"]}})
-    save_model(path, loaded.state_dict(), stated)
-    settings = DecodingSettings(minimum_length=3)
-    cased = LineTranslator([path], settings, "cpu")
-    lower, upper, inner = cased.translate(["w1 w3 W2", "W1 w3 W2", "w1 w2 W1"])
+    path = changed(model, tmp_path, truecasers={"en": ["w1", "W2", "w2"]})
+    lines = ["w1 w3 W2", "W1 w3 W2", "w1 w2 W1"]
+    lower, upper, inner = translator(path).translate(lines)
     assert lower.source_tokens == upper.source_tokens == ["w1", "w3", "W2"]
     assert inner.source_tokens == ["w1", "w2", "w1"]
-    (expected,) = LineTranslator([model], settings, "cpu").translate(["w1 w3 W2"])
+    (expected,) = translator(model).translate(lines[:1])
     assert lower.tokens == expected.tokens
     assert expected.text.startswith("w")
     assert lower.text == upper.text == expected.text.replace("w", "W", 1)

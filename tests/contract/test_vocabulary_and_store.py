@@ -83,35 +83,27 @@ a <unk> dog <unk> </s>
 """
 
 
-def store_of(
-    settings: Settings, folder: Path, most_tokens: int | None = None
-) -> tuple[Path, Path]:
-    """Make the store of three pairs, and its description."""
-    folder.mkdir(exist_ok=True)
-    sides = folder / "train.en", folder / "train.fr"
-    sides[0].write_text(SOURCE)
-    sides[1].write_text(TARGET)
-    tables = folder / "en.tsv", folder / "fr.tsv"
+def test_a_store_holds_the_words_numbers_and_its_description_counts_them(
+    settings: Settings, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = tmp_path / "train.en", tmp_path / "train.fr"
+    text[0].write_text(SOURCE)
+    text[1].write_text(TARGET)
+    tables = tmp_path / "en.tsv", tmp_path / "fr.tsv"
     tables[0].write_text("type\tcount\nthe\t3\ncat\t2\ndog\t2\na\t1\n")
     tables[1].write_text("type\tcount\nle\t2\nchien\t2\nchat\t1\n")
-    store, description = folder / "train.arrow", folder / "train.json"
-    binarize(
-        text=sides,
+    path, description = tmp_path / "train.arrow", tmp_path / "train.json"
+    make_store = partial(
+        binarize,
+        text=text,
         bpe_codes=(),
         vocabularies=tables,
-        store=store,
+        store=path,
         description=description,
         metadata=settings.dataset_metadata("demo_en_fr_word"),
-        most_tokens=most_tokens,
     )
-    return store, description
-
-
-def test_a_store_holds_the_words_numbers_and_its_description_counts_them(
-    settings: Settings, tmp_path: Path
-) -> None:
-    path, description = store_of(settings, tmp_path)
-    sides = [read_vocabulary(tmp_path / f"{language}.tsv") for language in ("en", "fr")]
+    make_store(most_tokens=None)
+    sides = [read_vocabulary(table) for table in tables]
     found = [
         " ".join(vocabulary.decode(side.tolist()))
         for pair in TokenStore(path)
@@ -123,13 +115,8 @@ def test_a_store_holds_the_words_numbers_and_its_description_counts_them(
     assert (said.source_tokens, said.target_tokens) == (14, 13)
     assert (said.source_unknown, said.target_unknown) == (3, 5)
     assert said.sha256 == sha256(path)
-
-
-def test_pairs_of_too_many_tokens_are_dropped_counted_and_said(
-    settings: Settings, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """The end token does not count."""
-    path, description = store_of(settings, tmp_path / "4", most_tokens=4)
+    # Pairs of too many tokens are dropped, counted and said. The end token does not count.
+    make_store(most_tokens=4)
     says(capsys.readouterr().out, "dropped 1 pairs of more than 4 tokens")
     assert TokenStore(path).lengths("source").tolist() == [3, 5]
     table = tmp_path / "counts.txt"
@@ -146,7 +133,7 @@ def test_pairs_of_too_many_tokens_are_dropped_counted_and_said(
     )
     rows = " ".join(table.read_text().split())
     says(rows, "kept by words 3 3 dropped: over 4 tokens 1 1 kept 2 2")
-    path, _ = store_of(settings, tmp_path / "5", most_tokens=5)
+    make_store(most_tokens=5)
     assert len(TokenStore(path)) == 3
 
 
@@ -221,9 +208,10 @@ def words(tmp_path: Path) -> Path:
     return table
 
 
-def codes_of(model: Path, folder: Path) -> str:
-    take_codes(model=model, output=folder / "codes")
-    return read_codes(folder / "codes")
+def codes_of(model: Path, words: Path) -> str:
+    output = words.with_name("codes")
+    take_codes(model=model, output=output)
+    return read_codes(output)
 
 
 def counts_of(
@@ -239,43 +227,36 @@ def counts_of(
 
 
 def test_codes_and_types_are_the_models_and_counts_the_texts(
-    imported: Path, words: Path, tmp_path: Path
+    imported: Path, words: Path
 ) -> None:
-    _, description = load_model(imported)
-    assert codes_of(imported, tmp_path) == description.bpe_codes
+    network, description = load_model(imported)
+    assert codes_of(imported, words) == description.bpe_codes
     assert list(counts_of(imported, words, side="target")) == description.target_types
     counts = counts_of(imported, words)
     assert list(counts) == description.source_types
     # "thethe" ends with it, unless the codes split it elsewhere.
     assert counts["the"] in (3, 5)
     assert 0 in counts.values()
+    # What a model file does not hold is refused.
+    changed = words.with_name("changed")
+    others = [f"other{number}" for number in range(len(description.target_types))]
+    for key, types, taken, said in (
+        ("splittable", ["the"], counts_of, "its vocabulary has a threshold"),
+        ("target_types", others, codes_of, "the two sides have different codes"),
+    ):
+        described = description.model_copy(update={key: types})
+        save_model(changed, network.state_dict(), described)
+        says(refusal(taken, changed, words), said)
+    content = imported.read_bytes()
+    changed.write_bytes(flipped(content, 8 * len(content) - 4))
+    damaged = "damaged: its content does not match its digest"
+    for taken in (codes_of, counts_of):
+        says(refusal(taken, changed, words), damaged)
 
 
-def test_a_model_of_words_gives_a_word_task_its_words(
-    model: Path, words: Path, tmp_path: Path
-) -> None:
-    says(refusal(codes_of, model, tmp_path), "whole words", "no BPE codes")
+def test_a_model_of_words_gives_a_word_task_its_words(model: Path, words: Path) -> None:
+    says(refusal(codes_of, model, words), "whole words ... no BPE codes")
     counts = counts_of(model, words, "word")
     assert counts["w3"] == 7
     assert "the" not in counts
     says(refusal(counts_of, model, words), "is of the kind word: write `kind: word`")
-
-
-def test_what_a_model_file_does_not_hold_is_refused(
-    imported: Path, words: Path, tmp_path: Path
-) -> None:
-    network, description = load_model(imported)
-    weights = network.state_dict()
-    changed = tmp_path / "changed"
-    described = description.model_copy(update={"splittable": ["the"]})
-    save_model(changed, weights, described)
-    says(refusal(counts_of, changed, words), "its vocabulary has a threshold")
-    others = [f"other{number}" for number in range(len(description.target_types))]
-    described = description.model_copy(update={"target_types": others})
-    save_model(changed, weights, described)
-    says(refusal(codes_of, changed, tmp_path), "the two sides have different codes")
-    content = imported.read_bytes()
-    changed.write_bytes(flipped(content, 8 * len(content) - 4))
-    damaged = "damaged: its content does not match its digest"
-    says(refusal(codes_of, changed, tmp_path), damaged)
-    says(refusal(counts_of, changed, words), damaged)

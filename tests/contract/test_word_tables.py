@@ -53,9 +53,7 @@ def test_the_most_frequent_word_is_taken_and_no_reserved_one(tmp_path: Path) -> 
     assert text.endswith("\tsource_count\nword\tzebra\t3\t11\n")
     found = list(read_candidates(tmp_path / "candidates.tsv"))
     assert found == [("word", ["zebra", "often", "a", "rare"])]
-
-
-def test_candidates_are_at_most_100(tmp_path: Path) -> None:
+    # They are at most 100.
     words = [f"w{number:03}" for number in range(150)]
     tables(tmp_path, "a\n" * 150, "\n".join([*words, ""]), "0-0\n" * 150)
     assert list(read_candidates(tmp_path / "candidates.tsv")) == [("a", words[:100])]
