@@ -12,8 +12,9 @@ import os
 import shutil
 import sys
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 from unittest import mock
 
 import pytest
@@ -176,7 +177,8 @@ def one_thread() -> None:
         sys.modules["torch"].set_num_threads(1)
 
 
-class Terminal(NamedTuple):
+@dataclass
+class Terminal:
     """Runs the command with some standard input."""
 
     monkeypatch: pytest.MonkeyPatch

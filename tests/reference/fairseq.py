@@ -1,6 +1,7 @@
 """fairseq's tiny models in our layout, and what it found (tests/reference/data)."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -11,12 +12,15 @@ import yaml
 from torch import Tensor, nn
 
 from convs2s.config.architecture import ConvS2SArchitecture
+from convs2s.config.decoding import DecodingSettings
 from convs2s.data.store import TokenStore, write_store
 from convs2s.data.vocabulary import PADDING
+from convs2s.files.text import read_json
 from convs2s.interop import fairseq as layout
 from convs2s.models.convs2s import ConvS2S
 from convs2s.models.kernels.logits import summed_cross_entropy
 from tests.support.golden import DATA
+from tests.support.networks import options
 
 VECTORS = DATA / "fairseq_random"
 """fairseq's outputs over random weights."""
@@ -102,6 +106,62 @@ def write_pairs(path: Path, arrays: Arrays) -> TokenStore:
         path, (tuple(side[side != PADDING].tolist() for side in row) for row in rows)
     )
     return TokenStore(path)
+
+
+BATCHES = ("ragged", "nopad")
+SEARCHES = (
+    "beam5_lp1.0",
+    "beam5_lp0.6",
+    "beam5_lp1.0_unnormalized",
+    "beam1_lp1.0",
+    "beam5_lp1.0_maxlenb6",
+    "beam5_lp1.0_minlen6",
+    "beam2_lp1.3_unkpen2",
+)
+"""The names of golden_generate."""
+
+
+@dataclass(frozen=True)
+class Generation:
+    """A batch translated by fairseq.
+
+    Attributes:
+        source: (B, m), padded on the right.
+        settings: fairseq's as ours.
+        tokens: of each sentence, its hypotheses, ``</s>`` among them, the best first.
+        scores: of the same.
+        attention: (B, K, padded m, padded n), the source padded on the left.
+    """
+
+    source: Tensor
+    settings: DecodingSettings
+    tokens: list[list[list[int]]]
+    scores: npt.NDArray[Any]
+    attention: npt.NDArray[Any]
+
+
+def generation(batch: str, search: str) -> Generation:
+    """Return what fairseq found, one of ``BATCHES`` by one of ``SEARCHES``."""
+    name = f"{batch}.{search}"
+    described: Any = read_json(VECTORS / "golden.json")
+    arguments = described["generation_cases"][name]["args"]
+    found = part(np.load(VECTORS / "golden_generate.npz"), name)
+    tokens = []
+    for rows, lengths in zip(found["tokens"], found["lengths"], strict=True):
+        cut = [row[:length] for row, length in zip(rows, lengths, strict=True)]
+        tokens.append([our_indices(row).tolist() for row in cut])
+    settings = options(
+        beam=arguments["beam"],
+        length_penalty=0.0 if arguments["unnormalized"] else arguments["lenpen"],
+        minimum_length=arguments["min_len"],
+        maximum_length={
+            "factor": arguments["max_len_a"],
+            "offset": arguments["max_len_b"],
+        },
+        unknown_penalty=arguments["unkpen"],
+    )
+    source, _, _ = inputs(batch)
+    return Generation(source, settings, tokens, found["scores"], found["attention"])
 
 
 def summed_loss(
