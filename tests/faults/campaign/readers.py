@@ -107,8 +107,8 @@ def _plain(value: Any) -> object:
 def readers(folder: Path) -> Iterator[Reader]:
     """Write the samples into a folder; yield every reader of files."""
     make_samples(folder)
-    for sample, read in READERS.items():
-        yield Reader(folder / sample, read)
+    for kind, read in READERS.items():
+        yield Reader(folder / FILES.get(kind, kind), read)
     for name, read in _guarded_files(folder):
         yield Reader(folder / name, read, is_guarded=True)
     # A job ends the process, and says it in its log. Of an import, a message may name the
@@ -254,7 +254,7 @@ READERS: dict[str, Read] = {
     "columns": lambda path: read_columns(
         read_lines(path), ("title", "body"), str(path)
     ),
-    f"{TASK}/vocabulary/en.tsv": read_vocabulary,
+    "vocabulary": read_vocabulary,
     "codes": lambda path: Bpe(read_codes(path)).split("lower lowest x"),
     "links": lambda path: list(read_links(path)),
     "alignment": _dictionary,
@@ -264,14 +264,25 @@ READERS: dict[str, Read] = {
     "exceptions": read_exceptions,
     "n-best": _rerank,
     "report.json": lambda path: added_reports([path, path]),
-    f"{TASK}/models/small/settings.json": read_training_settings,
-    f"{RUN}/test.beam5.jsonl": read_translations,
+    "settings": read_training_settings,
+    "translations": read_translations,
     "ledger.jsonl": read_ledger,
-    f"{RUN}/training.json": _training,
-    f"{RUN}/history.jsonl": read_history,
+    "training": _training,
+    "history": read_history,
     "unfinished.part.json": _go_on,
     "dict.txt": lambda path: _import(path.with_name("model.pt"), path),
-    f"{TASK}/dataset/train.arrow": _store,
-    f"{TASK}/dataset/train.json": read_description,
+    "store": _store,
+    "description": read_description,
 }
-"""Sample -> what reads it."""
+"""Kind of file -> what reads it; of most, the sample has that name."""
+
+FILES = {
+    "vocabulary": f"{TASK}/vocabulary/en.tsv",
+    "settings": f"{TASK}/models/small/settings.json",
+    "translations": f"{RUN}/test.beam5.jsonl",
+    "training": f"{RUN}/training.json",
+    "history": f"{RUN}/history.jsonl",
+    "store": f"{TASK}/dataset/train.arrow",
+    "description": f"{TASK}/dataset/train.json",
+}
+"""The samples of the others."""
