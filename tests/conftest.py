@@ -191,6 +191,12 @@ class Terminal:
         main([str(argument) for argument in arguments])
         return self.capsys.readouterr().out
 
+    def refused(self, *arguments: object, text: bytes = b"") -> str:
+        """Return the message, or the exit code, with which the command ends early."""
+        with pytest.raises(SystemExit) as ended:
+            self(*arguments, text=text)
+        return str(ended.value)
+
 
 @pytest.fixture
 def run(

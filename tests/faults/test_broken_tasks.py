@@ -26,7 +26,10 @@ paper.yaml => text: demo_en_fr => paper.yaml: 'paper' is the name of another fol
 
 
 def test_a_broken_task_is_warned_of_unless_it_is_needed(
-    copy: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    copy: Path,
+    run: Terminal,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.chdir(copy)
     for file, content, words in rows(FILES):
@@ -36,8 +39,7 @@ def test_a_broken_task_is_warned_of_unless_it_is_needed(
         warned = capsys.readouterr().err
         said = f"config/tasks/{words}"
         says(warned, f"convs2s: warning: {said}", f"(left out: {path.stem})")
-        ended = refusal(main, ["config", "--task", path.stem])
-        says(ended, f"convs2s: error: {said}")
+        says(run.refused("config", "--task", path.stem), f"convs2s: error: {said}")
         path.unlink()
 
 
@@ -112,4 +114,4 @@ def test_commands_need_what_they_name(
     monkeypatch.chdir(copy)
     for command, name, ends in rows(NAMED):
         broken(copy, name)
-        says(refusal(run, *command.split()), "convs2s: error: ", ends)
+        says(run.refused(*command.split()), "convs2s: error: ", ends)

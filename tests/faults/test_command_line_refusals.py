@@ -10,7 +10,7 @@ import pytest
 from convs2s.cli.main import main
 from convs2s.files.text import write_lines
 from tests.conftest import Terminal
-from tests.support.refusals import refusal, rows, says
+from tests.support.refusals import rows, says
 
 # What is typed, in a folder with the files empty, one (a line), two and others (two lines) => what
 # is said. MODEL and LSTM are models.
@@ -139,7 +139,7 @@ def test_a_fault_is_said_in_one_line_and_changes_nothing(
         for name, word in words.items():
             typed = typed.replace(name, word)
             said = said.replace(name, word)
-        message = refusal(run, *typed.split(), text=given)
+        message = run.refused(*typed.split(), text=given)
         assert message.startswith("convs2s: error: ")
         assert "\n" not in message
         says(message, said)
@@ -161,7 +161,9 @@ def test_a_misspelt_command_is_told_with_the_nearest(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     for typed, usage, said in rows(MISSPELT):
-        assert refusal(main, typed.split()) == "2"
+        with pytest.raises(SystemExit) as ended:
+            main(typed.split())
+        assert ended.value.code == 2
         error = capsys.readouterr().err
         assert error.startswith(f"usage: convs2s {usage}")
         assert said in error.splitlines()[-1]
@@ -176,5 +178,5 @@ def test_a_folder_that_one_may_not_enter_is_named(
         raise PermissionError(errno.EACCES, "Permission denied", str(path))
 
     monkeypatch.setattr(Path, "is_dir", refused)
-    said = refusal(run, "card", "/home/theirs/model")
+    said = run.refused("card", "/home/theirs/model")
     says(said, "/home/theirs/model: Permission denied")

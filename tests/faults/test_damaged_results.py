@@ -70,7 +70,7 @@ def test_nothing_that_was_changed_leaves_the_machine(
     Path("ledger.jsonl").write_text("{}1\n")
     note_checksums([Path("ledger.jsonl")], noted.parent)
     change_a_digit(Path(file), after.encode())
-    said = refusal(run, *command.split())
+    said = run.refused(*command.split())
     says(said, "convs2s: error: ", f"{file}: ", words)
     assert not list(noted.glob("*out*"))
 
@@ -151,7 +151,7 @@ def test_the_command_prints_each_fault_in_a_line(
     assert second.startswith(f"{noted}/{SCORE}:")
     (tmp_path / "empty").mkdir()
     for folder, words in (("no", "no such folder"), ("empty", "nothing is recorded")):
-        says(refusal(run, "verify", tmp_path / folder), words)
+        says(run.refused("verify", tmp_path / folder), words)
 
 
 def test_exported_results_are_verified_by_their_list(

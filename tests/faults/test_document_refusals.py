@@ -89,7 +89,7 @@ def test_documents_are_not_translated_line_by_line(
         content = word if text == "PK" else text.encode("latin-1")
         file.write_bytes(content)
         says(refusal(check_plain_text, file), f"in.txt{words}", hint)
-        said = refusal(run, "translate", model, text=content)
+        said = run.refused("translate", model, text=content)
         says(said, f"standard input{words}", hint)
 
 

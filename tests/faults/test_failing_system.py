@@ -67,7 +67,9 @@ def test_an_output_is_named(
 
 def in_one_line(fail: Callable[..., object], argument: object) -> str:
     """Return how a command ends in which something fails."""
-    return refusal(failures_in_one_line()(fail), argument)
+    with pytest.raises(SystemExit) as ended, failures_in_one_line():
+        fail(argument)
+    return str(ended.value)
 
 
 @pytest.mark.parametrize("number", REMEDIES)
@@ -129,8 +131,9 @@ def test_a_job_ends_in_one_line(
     if named == "logs/a.log":  # of what is printed, the system says no name
         line = f"{log}, or another file that is open: failed: Stale file handle; "
         fail = failing(errno.ESTALE)
-    said = refusal(job(stand_in(str(log), [], []))(fail))
-    said += capfd.readouterr().err
+    with pytest.raises(SystemExit) as ended, job(stand_in(str(log), [], [])):
+        fail()
+    said = f"{ended.value}\n{capfd.readouterr().err}"
     says(said, "error: ", line, "mount the folder again")
     assert "Traceback" not in said
     if named != "logs":

@@ -37,7 +37,7 @@ from tests.reference import fairseq
         ("golden_forward_f64.npz", "nopad", torch.float64, 1e-9),
     ],
 )
-def test_forward_and_gradients(
+def test_forward_and_gradients_are_fairseqs(
     file: str, batch: str, dtype: torch.dtype, tolerance: float
 ) -> None:
     model = fairseq.load(dtype)

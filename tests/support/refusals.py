@@ -10,8 +10,8 @@ from convs2s.errors import UserError
 def refusal(
     function: Callable[..., object], *arguments: object, **named: object
 ) -> str:
-    """Return the message with which a function, or a command's end, refuses its arguments."""
-    with pytest.raises((UserError, SystemExit)) as caught:
+    """Return the message with which a function refuses its arguments."""
+    with pytest.raises(UserError) as caught:
         function(*arguments, **named)
     return str(caught.value)
 

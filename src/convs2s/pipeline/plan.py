@@ -517,6 +517,7 @@ class Plan:
         # One run's translations of each task and test set: task, test set -> file.
         decoded: dict[tuple[str, str], str] = {}
         for cell in self.planned_cells:
+            # What is named by a decoding is of translations (config/measures.py).
             if cell.decoding and self.finished(cell.paths[:1]):
                 translated = cell.task, str(cell.testset)
                 decoded.setdefault(translated, self._translations(cell))

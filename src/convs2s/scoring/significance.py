@@ -313,7 +313,7 @@ def _measures(sums: SetScores) -> Measures:
         precisions = 100 * np.exp(np.log(matches / n_grams).mean(axis=1))
         without_brevity = np.where(matches.all(axis=1), precisions, 0.0)
         penalty = np.exp(np.minimum(1 - reference_words / words, 0.0))
-        bleu = np.where(without_brevity, without_brevity * penalty, 0.0)
+        bleu = np.where(words > 0, without_brevity * penalty, 0.0)
         return Measures(bleu, without_brevity, words / reference_words)
 
 

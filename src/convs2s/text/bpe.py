@@ -58,7 +58,7 @@ def learn_codes(word_counts: Iterable[tuple[str, int]], merges: int) -> str:
     if all(len(word) == 1 for word, _ in counts):
         # There is nothing to merge, and subword-nmt fails on such a text.
         return _VERSION
-    lines = [f"{word} {count}\n" for word, count in counts]
+    lines = (f"{word} {count}\n" for word, count in counts)
     codes = io.StringIO()
     # Hides subword-nmt's progress bar and its remarks.
     with redirect_stderr(io.StringIO()):
