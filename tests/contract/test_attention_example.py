@@ -14,7 +14,7 @@ from convs2s.files.text import write_lines
 from convs2s.model_file import load_model
 from convs2s.paper.attention import attend_to_example, sentence_of
 from convs2s.paper.attention_maps import read_example
-from tests.support.refusals import refusal, says
+from tests.support.refusals import refuses
 
 SENTENCE = "w1 w2 w3"
 
@@ -53,7 +53,7 @@ def test_the_attention_is_that_of_the_decoded_line(model: Path, tmp_path: Path) 
         f"3 tokens of source and {len(line.tokens)} of translation, tiny seed1"
     )
     assert '"processor": "a processor"' in output.read_text("utf-8")
-    says(refusal(attention_of, model, lines, 0), "test.jsonl", "no sentence 0")
+    refuses("test.jsonl ... no sentence 0", attention_of, model, lines, 0)
 
 
 def test_a_line_of_a_test_set_stands_in_for_the_sentence(tmp_path: Path) -> None:
@@ -61,4 +61,4 @@ def test_a_line_of_a_test_set_stands_in_for_the_sentence(tmp_path: Path) -> None
     write_lines(text, ["w3", SENTENCE])
     assert sentence_of(None, str(text), 2) == SENTENCE
     assert sentence_of(SENTENCE, "", None) == SENTENCE
-    says(refusal(sentence_of, None, str(text), 3), "example_line is 3", "test.en")
+    refuses("example_line is 3 ... test.en", sentence_of, None, str(text), 3)

@@ -20,7 +20,7 @@ from convs2s.paper.bleu_by_length import (
 from convs2s.scoring.bleu import corpus_bleu
 from tests.contract.documents import svg_texts
 from tests.contract.score_files import decoded
-from tests.support.refusals import refusal, says
+from tests.support.refusals import refuses, says
 
 WORDS = [f"w{number}" for number in range(1, 41)]
 SOURCES = [" ".join(WORDS[:length]) for length in range(5, 41)]
@@ -90,4 +90,4 @@ def test_the_figure_has_both_curves_and_the_table_its_points(tmp_path: Path) -> 
     assert {"LSTM", "SMT", "source sentence length (words)", f"5–{4 + count}"} <= texts
     says(" ".join(texts), "STAND-IN DATA: captions")
     write_lines(files["system"], system[:-1])
-    says(refusal(plot), "system has 35 lines", "reference has 36")
+    refuses("system has 35 lines ... reference has 36", plot)

@@ -11,7 +11,7 @@ from convs2s.config.task import Headline
 from convs2s.config.yaml_file import option_files, read_yaml
 from convs2s.files.text import write_lines
 from tests.support.own_pair import TASK
-from tests.support.refusals import refusal, rows, says
+from tests.support.refusals import refuses, rows
 
 # What is merged in may repeat keys at any depth; of several merged mappings the first wins.
 YAML = r"""
@@ -102,7 +102,7 @@ def test_models_extend_others_in_files_of_ones_own(
     assert loaded.model_references() == {"a.safetensors"}
     assert loaded.model_files["second"] == "config/models.d/one.yaml"
     assert loaded.model_files["small"] == "config/models.yaml"
-    says(refusal(loaded.model, "smal"), "unknown model 'smal'; ")
+    refuses("unknown model 'smal'; ", loaded.model, "smal")
 
 
 def test_what_snakemake_leaves_as_text_is_read_where_no_text_is_wanted(

@@ -11,7 +11,7 @@ from convs2s.config.settings import Settings
 from convs2s.data.corpus import RawText, cut_text, extract_corpus, extract_reference
 from convs2s.files.text import NO_MARK, read_lines
 from tests.support.archives import FilesBelow, make_archive
-from tests.support.refusals import refusal, rows, says
+from tests.support.refusals import refusal, refuses, rows, says
 
 pytestmark = pytest.mark.usefixtures("in_folder")
 
@@ -48,7 +48,7 @@ def test_pairs_are_concatenated_in_order() -> None:
         ["one", "two", "three\r", "", "last"],
         ["un", "deux", "trois", " \x85", "!"],
     ]
-    says(refusal(extract, (f"{URL}#bad",) * 2), "a.tgz#bad:2: not UTF")
+    refuses("a.tgz#bad:2: not UTF", extract, (f"{URL}#bad",) * 2)
 
 
 def test_every_nth_pair_is_held_out() -> None:
@@ -157,7 +157,7 @@ def test_what_is_no_pair_of_texts_is_named_and_leaves_the_earlier() -> None:
         write(source.partition("#")[0], text)
         if target:
             write(target, other)
-        says(refusal(extract, (source, target or source)), words)
+        refuses(words, extract, (source, target or source))
         assert [list(read_lines(side)) for side in SIDES] == [["a"], ["a"]]
         assert sorted(Path("raw").iterdir()) == sorted(SIDES)
 

@@ -23,7 +23,7 @@ from convs2s.text.preparation import Preparation
 from convs2s.training.run import train
 from tests.contract import score_files
 from tests.support import tiny
-from tests.support.refusals import refusal, rows, says
+from tests.support.refusals import refuses, rows, says
 
 pytestmark = pytest.mark.usefixtures("in_folder")
 
@@ -176,7 +176,7 @@ def test_counts_are_in_the_card_of_a_model_of_that_data(results: Path) -> None:
     write_json(path, DataCounts(stores, unknown, overlap))
     assert "in the training text: not recorded here" in model_card(model)
     path.write_text("{}")
-    says(refusal(model_card, model), "counts.json: not the counts of a dataset")
+    refuses("counts.json: not the counts of a dataset", model_card, model)
 
 
 def test_a_training_says_first_that_tokens_are_unknown(

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from convs2s.files.encodings import encoding_advice
 from convs2s.files.text import read_lines
-from tests.support.refusals import refusal, rows, says
+from tests.support.refusals import refusal, refuses, rows, says
 
 # A text, its encoding, the encodings in the order in which they are named, and the word as the
 # first of them spells it. Where two read the whole text alike, the first stands for both.
@@ -34,7 +34,7 @@ def test_a_word_is_shown_in_each_likely_encoding(tmp_path: Path) -> None:
         assert places == sorted(places)
     # The first word alone could be of many encodings: what comes later tells as well.
     path.write_bytes("café\nBucureşti\n".encode("cp1250"))
-    says(refusal(list, read_lines(path)), "a.txt:1: not", "WINDOWS-1250 'Bucureşti'")
+    refuses("a.txt:1: not ... WINDOWS-1250 'Bucureşti'", list, read_lines(path))
 
 
 def test_bytes_that_are_no_text() -> None:

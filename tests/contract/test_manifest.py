@@ -13,7 +13,7 @@ from safetensors.numpy import save_file
 from convs2s import __version__
 from convs2s.files.checksums import sha256
 from convs2s.manifest import manifest, processor, revision, run_manifest, weights_sha256
-from tests.support.refusals import refusal, says
+from tests.support.refusals import refuses
 
 pytestmark = pytest.mark.usefixtures("in_folder")
 
@@ -43,7 +43,7 @@ def test_a_models_weights_have_a_checksum_of_their_own() -> None:
     assert saved("a dictionary", a=a, b=b.T) != first
     assert saved("a dictionary", a=a, b=b, c=a) != first
     Path(path).write_bytes(b"weights")
-    says(refusal(run_manifest, [path]), "model.safetensors: not a model file")
+    refuses("model.safetensors: not a model file", run_manifest, [path])
 
 
 def test_a_revision_is_a_commit_and_says_whether_files_differ(

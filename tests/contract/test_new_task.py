@@ -20,7 +20,7 @@ from convs2s.files.text import read_line_pairs, write_lines
 from convs2s.training.schedule import Schedule
 from tests.conftest import Terminal
 from tests.support.archives import make_archive
-from tests.support.refusals import refusal, says
+from tests.support.refusals import refuses, says
 
 pytestmark = pytest.mark.usefixtures("copy", "in_folder")
 
@@ -245,7 +245,7 @@ def test_what_a_kill_left_is_made_again() -> None:
     assert f"{trained} pairs of mine.tsv" in file.read_text()
     # Of a later kill, both are there.
     unfinished.touch()
-    says(refusal(make, "mine", pairs), "exists already")
+    refuses("exists already", make, "mine", pairs)
 
 
 MADE = """\

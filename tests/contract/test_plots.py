@@ -13,7 +13,7 @@ from convs2s.paper.curves import learning_curves, plot_learning_curve
 from convs2s.training.history import EpochRecord
 from convs2s.training.progress import write_history
 from tests.contract.documents import svg_texts
-from tests.support.refusals import refusal, says
+from tests.support.refusals import refuses
 
 pytestmark = pytest.mark.usefixtures("in_folder")
 
@@ -51,7 +51,7 @@ def test_a_learning_curve_says_what_happened() -> None:
     ):
         plot(rates, output)
         assert texts | {"tiny", "stopped: the rate fell"} <= svg_texts(output)
-    says(refusal(plot, (), output), "history.jsonl: no epoch")
+    refuses("history.jsonl: no epoch", plot, (), output)
 
 
 def test_a_rule_stands_where_the_rate_is_halved_and_the_axis_has_room() -> None:

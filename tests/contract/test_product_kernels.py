@@ -14,7 +14,7 @@ from convs2s.models.kernels.matmul import Kernel
 from convs2s.training.run import train
 from tests.contract.score_files import read
 from tests.support import tiny
-from tests.support.refusals import refusal, says
+from tests.support.refusals import refuses
 
 SMALL = {(16, 8): 2, (4, 16): 1}
 
@@ -74,7 +74,7 @@ def test_the_faster_one_by_more_than_noise_is_measured_once_for_each_shape(
     first, _ = read(kept)
     for damaged in (3, {"blas": 1.0}):
         kept.write_text(json.dumps({first: damaged}))
-        says(refusal(fastest_kernel, SMALL), "kernels.json: not what this program")
+        refuses("kernels.json: not what this program", fastest_kernel, SMALL)
     monkeypatch.setattr("torch.backends.mkldnn.is_available", Mock(return_value=False))
     assert fastest_kernel(SMALL) == "blas"
 

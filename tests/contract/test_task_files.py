@@ -13,7 +13,7 @@ from convs2s.config.messages import validated
 from convs2s.config.settings import Settings
 from convs2s.config.task import Task
 from tests.support.own_pair import TASK
-from tests.support.refusals import refusal, rows, says
+from tests.support.refusals import refusal, refuses, rows, says
 
 
 def task(changes: str = "{}") -> Task:
@@ -95,7 +95,7 @@ def test_what_a_task_does_not_have_is_refused() -> None:
     says(said, "mine", "unknown language 'de'; expected one of en")
     said = refusal(mine.reference_pairs, "three", 3)
     says(said, "'three'", "3 references", "number 3")
-    says(refusal(mine.reference_count, "thre"), "the task mine", "did you mean 'three'")
+    refuses("the task mine ... did you mean 'three'", mine.reference_count, "thre")
     said = refusal(task().require_files, lambda path: path.endswith(".en"))
     missing = "mine: missing files: train.fr, valid.fr, test.fr; "
     says(said, missing, "config/tasks/mine.y")

@@ -6,7 +6,7 @@ import pytest
 
 from convs2s.files.text import read_json
 from convs2s.paper.trained import measure_training_speed, read_training
-from tests.support.refusals import refusal, rows, says
+from tests.support.refusals import refuses, rows
 
 EPOCH = """\
 {"epoch": 1, "updates": 9, "learning_rate": 0.25, "train_loss": 3.0, "valid_loss": 3.0, \
@@ -67,4 +67,4 @@ def test_hours_are_of_the_devices_and_speed_of_the_last_machine(tmp_path: Path) 
         assert took is not None
         found = (took.cores * 3600, took.gpus * 3600)
         assert found == pytest.approx((float(cores), float(gpus)))
-    says(refusal(measure, tmp_path, ""), "history.jsonl", "no epoch")
+    refuses("history.jsonl ... no epoch", measure, tmp_path, "")

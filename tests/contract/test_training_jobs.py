@@ -35,7 +35,7 @@ from convs2s.training.interruption import Interruption, signals_to_handle
 from convs2s.training.run import train
 from tests.support import tiny
 from tests.support.processes import wait_for
-from tests.support.refusals import refusal, rows, says
+from tests.support.refusals import refusal, refuses, rows, says
 
 # ---- when it stops ----
 
@@ -190,7 +190,7 @@ def test_slurm_queues_the_job_again_and_may_do_no_more_than_before(
     asked: str,
 ) -> None:
     monkeypatch.setenv(*variable.split("=", 1))
-    says(refusal(stop_early), words)
+    refuses(words, stop_early)
     assert (tmp_path / "asked").read_text().split() == asked.split()
 
 
@@ -200,7 +200,7 @@ def test_neither_a_slurm_that_does_not_answer_is_waited_for_nor_the_job_of_snake
 ) -> None:
     monkeypatch.setattr(scheduler, "_ANSWER_SECONDS", 0.1)
     monkeypatch.setenv("HANGS", "show")
-    says(refusal(stop_early), "again: no answer in time")
+    refuses("again: no answer in time", stop_early)
     monkeypatch.setenv(RUN, "7@node:5:1")
     assert refusal(stop_early) == "saved"
 
@@ -280,7 +280,7 @@ def test_the_last_line_names_the_worker_by_which_the_others_ended(
         fail = Mock(side_effect=ChildFailedError("convs2s", failures))
         monkeypatch.setattr(run, "run", fail)
         options = launch.torchrun_options(1, 8, tmp_path)
-        says(refusal(launch.torchrun, options, ["train"], tmp_path), message)
+        refuses(message, launch.torchrun, options, ["train"], tmp_path)
 
 
 def test_a_worker_compiles_with_its_own_cores(

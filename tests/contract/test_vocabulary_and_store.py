@@ -36,7 +36,7 @@ from convs2s.scoring.data_counts import TrainingOverlap
 from convs2s.text.bpe import read_codes
 from tests.support.archives import flipped
 from tests.support.golden import import_trained
-from tests.support.refusals import refusal, says
+from tests.support.refusals import refusal, refuses, says
 
 
 def test_the_most_frequent_words_by_count_and_code_point(tmp_path: Path) -> None:
@@ -160,8 +160,12 @@ def test_what_the_least_count_leaves_out_is_split_as_it_was_counted(
     for threshold in (5, 6):  # b and c stay whole, as they occur five times; then not
         build(threshold=threshold, minimum_count=1)
         assert read_vocabulary(table).tokens[3:] == ("b", "c", "a@@", "de")
-    message = refusal(build, threshold=9, minimum_count=1)
-    says(message, f"{words}: no BPE token occurs 9 times: lower threshold")
+    refuses(
+        f"{words}: no BPE token occurs 9 times: lower threshold",
+        build,
+        threshold=9,
+        minimum_count=1,
+    )
 
 
 def test_a_store_gives_back_what_was_written(tmp_path: Path) -> None:
@@ -184,9 +188,12 @@ def test_a_store_that_is_absent_or_of_other_batches_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "dataset/train.arrow"
-    says(refusal(TokenStore, path), f"no such file: run `snakemake {path}` to make it")
-    message = refusal(TokenStore, tmp_path / "demo_enfr/dataset/train.arrow")
-    says(message, "and no folder demo_enfr: name the folder of a prepared")
+    refuses(f"no such file: run `snakemake {path}` to make it", TokenStore, path)
+    refuses(
+        "and no folder demo_enfr: name the folder of a prepared",
+        TokenStore,
+        tmp_path / "demo_enfr/dataset/train.arrow",
+    )
     with monkeypatch.context() as patch:
         patch.setattr(stores, "ROWS_PER_BATCH", 4)
         write_store(path, [([END], [END])] * 6)
@@ -246,17 +253,17 @@ def test_codes_and_types_are_the_models_and_counts_the_texts(
     ):
         described = description.model_copy(update={key: types})
         save_model(changed, network.state_dict(), described)
-        says(refusal(taken, changed, words), said)
+        refuses(said, taken, changed, words)
     content = imported.read_bytes()
     changed.write_bytes(flipped(content, 8 * len(content) - 4))
     damaged = "damaged: its content does not match its digest"
     for taken in (codes_of, counts_of):
-        says(refusal(taken, changed, words), damaged)
+        refuses(damaged, taken, changed, words)
 
 
 def test_a_model_of_words_gives_a_word_task_its_words(model: Path, words: Path) -> None:
-    says(refusal(codes_of, model, words), "whole words ... no BPE codes")
+    refuses("whole words ... no BPE codes", codes_of, model, words)
     counts = counts_of(model, words, "word")
     assert counts["w3"] == 7
     assert "the" not in counts
-    says(refusal(counts_of, model, words), "is of the kind word: write `kind: word`")
+    refuses("is of the kind word: write `kind: word`", counts_of, model, words)

@@ -13,7 +13,7 @@ from convs2s.download.archives import is_archive, open_member
 from convs2s.files import compressed
 from tests.faults.systems import READS_PROC
 from tests.support.archives import COMPRESS, TEXT, flipped, make_archive, noise, read
-from tests.support.refusals import refusal, rows, says
+from tests.support.refusals import refusal, refuses, rows, says
 
 PAGE = b"<html>not found</html>"
 LONG = b"x" * 100_000
@@ -56,7 +56,7 @@ def test_a_zip_archive_that_lies_about_a_size(tmp_path: Path) -> None:
     path = make_archive(tmp_path / "a.zip", MEMBERS)
     size, lie = (number.to_bytes(4, "little") for number in (len(LONG), 99))
     path.write_bytes(path.read_bytes().replace(size, lie))
-    says(refusal(read, path, "long"), "damaged")
+    refuses("damaged", read, path, "long")
 
 
 ABSENT = """
@@ -74,7 +74,7 @@ def test_members_that_are_not_there(tmp_path: Path) -> None:
     for name, member, words in rows(ABSENT):
         if name.startswith("a."):
             make_archive(tmp_path / name, MEMBERS)
-        says(refusal(read, tmp_path / name, member or None), words)
+        refuses(words, read, tmp_path / name, member or None)
 
 
 @pytest.mark.parametrize("name", ["a.tgz", "a.zip"])
@@ -82,7 +82,7 @@ def test_names_that_lead_out(tmp_path: Path, name: str) -> None:
     for member in ("../evil", "a/../../evil", "/etc/evil", "..\\evil", "C:\\evil"):
         path = make_archive(tmp_path / name, {member: b"evil\n", "good.en": TEXT})
         for asked in (member, "good.en"):
-            says(refusal(read, path, asked), "leads out of the archive")
+            refuses("leads out of the archive", read, path, asked)
 
 
 # An archive => the type of a member as tarfile or stat names it => its name => what it links to =>
@@ -119,7 +119,7 @@ def test_odd_members(tmp_path: Path) -> None:
         if others == "yes":
             assert read(path, "a/one.en") == MEMBERS["a/one.en"]
         else:
-            says(refusal(read, path, "a/one.en"), words)
+            refuses(words, read, path, "a/one.en")
 
 
 @pytest.mark.parametrize("suffix", COMPRESS)
@@ -129,12 +129,12 @@ def test_bombs(tmp_path: Path, suffix: str, monkeypatch: pytest.MonkeyPatch) -> 
     bomb = bytes(3 << 20)
     path = tmp_path / f"one.en{suffix}"
     path.write_bytes(COMPRESS[suffix](bomb))
-    says(refusal(read, path), "a decompression bomb")
+    refuses("a decompression bomb", read, path)
     members = {"one": bomb, "one.gz": gzip.compress(bomb)}
     for name in (f"a.tar{suffix}", "a.zip"):
         path = make_archive(tmp_path / name, members)
         for member in members:
-            says(refusal(read, path, member), "a decompression bomb")
+            refuses("a decompression bomb", read, path, member)
 
 
 @READS_PROC

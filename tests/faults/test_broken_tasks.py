@@ -11,7 +11,7 @@ from convs2s.layout import Layout
 from convs2s.pipeline.plan import Plan
 from tests.conftest import Terminal
 from tests.support.own_pair import TASK
-from tests.support.refusals import refusal, rows, says
+from tests.support.refusals import refusal, refuses, rows, says
 
 FILES = r"""
 mine.yaml => => mine.yaml: expected a mapping of keys to values
@@ -64,7 +64,7 @@ def test_what_rests_on_a_broken_task_is_broken_too_and_one_that_cannot_be_read_e
     assert "demo_en_fr" in settings.tasks
     # As where a file server fails in a job: its tables would lack the rows without a word.
     (copy / "config/tasks/mine.yaml").mkdir()
-    says(refusal(load, copy), "config/tasks/mine.yaml: cannot be read: Is a directory")
+    refuses("config/tasks/mine.yaml: cannot be read: Is a directory", load, copy)
 
 
 # A command => the options of config.local.yaml => the task that ends it, if one does.

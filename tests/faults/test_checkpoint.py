@@ -15,7 +15,7 @@ from convs2s.interop.checkpoint import evaluate, read_checkpoint
 from convs2s.interop.fairseq import FairseqFiles, import_fairseq, import_released
 from tests.support.archives import FilesBelow, flipped, make_archive
 from tests.support.golden import DATA
-from tests.support.refusals import refusal, rows, says
+from tests.support.refusals import refusal, refuses, rows, says
 
 VECTORS = DATA / "fairseq_random"
 OLD_STYLE = VECTORS / "checkpoint_tiny_oldstyle.pt"
@@ -112,8 +112,11 @@ def test_a_flipped_weight_is_said_with_the_member_that_holds_it(tmp_path: Path) 
     save(path, holding(torch.zeros(1000)))
     content = path.read_bytes()
     path.write_bytes(flipped(content, 8 * (content.index(bytes(4000)) + 2000)))
-    message = refusal(read_checkpoint, path)
-    says(message, "model.pt: damaged: fetch or copy the file again", "/data/0'")
+    refuses(
+        "model.pt: damaged: fetch or copy the file again ... /data/0'",
+        read_checkpoint,
+        path,
+    )
 
 
 def import_tiny(
@@ -147,7 +150,7 @@ s17@@ 37 => dictionary: has parts of words ... --bpe-codes
 def test_a_dictionary_that_does_not_fit_is_named(tmp_path: Path) -> None:
     for last, words in rows(DICTIONARIES):
         types = [*TYPES[:-1], *filter(None, [last])]
-        says(refusal(import_tiny, tmp_path, types), words)
+        refuses(words, import_tiny, tmp_path, types)
         assert not (tmp_path / "2.st").exists()
 
 
@@ -168,7 +171,7 @@ def test_settings_that_do_not_fit_are_named(tmp_path: Path) -> None:
         changes: dict[str, Any] = {
             key: int(value) if value.isdigit() else value or None
         }
-        says(refusal(import_tiny, tmp_path, **changes), words)
+        refuses(words, import_tiny, tmp_path, **changes)
         assert not (tmp_path / "2.st").exists()
 
 
@@ -177,7 +180,7 @@ def test_weights_that_are_no_parameter_are_named(tmp_path: Path) -> None:
     copy = {"decoder.convolutions.0._linearized_weight": torch.zeros(64, 96)}
     import_tiny(tmp_path, weights=copy)
     other = {"decoder.version2": torch.zeros(1)}
-    says(refusal(import_tiny, tmp_path, weights=other), "it has 'decoder.version2'")
+    refuses("it has 'decoder.version2'", import_tiny, tmp_path, weights=other)
 
 
 def test_weights_may_share_their_memory(tmp_path: Path) -> None:
@@ -195,7 +198,8 @@ def test_codes_that_are_none_or_another_vocabularys_are_refused(tmp_path: Path) 
         ("a b\nthree tokens here", ":3: expected two tokens and a space between"),
     ):
         codes.write_text(f"#version: 0.2\n{line}\n")
-        message = refusal(
+        refuses(
+            f"{codes}{words}",
             import_released,
             references={
                 "model": str(OLD_STYLE),
@@ -209,7 +213,6 @@ def test_codes_that_are_none_or_another_vocabularys_are_refused(tmp_path: Path) 
             languages={"source": "en", "target": "fr"},
             preparation="moses_test",
         )
-        says(message, f"{codes}{words}")
 
 
 def test_expressions_are_those_of_lists() -> None:

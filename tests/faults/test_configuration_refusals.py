@@ -10,7 +10,7 @@ import yaml
 from convs2s.config.load import load
 from convs2s.config.yaml_file import read_yaml
 from tests.support.own_pair import TASK
-from tests.support.refusals import refusal, rows, says
+from tests.support.refusals import refusal, refuses, rows, says
 
 
 def load_every_task(root: Path, given: dict[str, object] | None = None) -> None:
@@ -87,7 +87,7 @@ def test_what_is_not_yaml(tmp_path: Path) -> None:
     file = tmp_path / "a.yaml"
     for text, words in rows(WHAT_IS_NOT_YAML):
         file.write_text(text.replace("...", ":00" * 400))
-        says(refusal(read_yaml, file, "a.yaml"), f"a.yaml{words}")
+        refuses(f"a.yaml{words}", read_yaml, file, "a.yaml")
     said = refusal(read_yaml, tmp_path, "b.yaml")
     says(said, "b.yaml: cannot be read: Is a directory")
 

@@ -26,7 +26,7 @@ from tests.faults.campaign.readers import READERS
 from tests.support import tiny
 from tests.support.archives import make_archive
 from tests.support.archives import read as read_member
-from tests.support.refusals import refusal, rows, says
+from tests.support.refusals import refusal, refuses, rows, says
 
 DEEP = "[" * 100_000
 SETTINGS = json.dumps(training_settings(tiny.settings()))
@@ -124,7 +124,7 @@ def test_a_damaged_file_is_named_soon(tmp_path: Path) -> None:
         path = tmp_path / ("training.json" if kind == "training" else "f")
         path.write_text(content, "utf-8", "surrogateescape", newline="")
         with quick():
-            says(refusal((READERS | OTHERS)[kind], path), words)
+            refuses(words, (READERS | OTHERS)[kind], path)
 
 
 def test_what_is_just_within_the_bounds_is_read(tmp_path: Path) -> None:
@@ -161,10 +161,7 @@ def test_a_bomb_read_as_a_line_takes_little_memory(tmp_path: Path) -> None:
     path = tmp_path / "text.bz2"
     path.write_bytes(bz2.compress(bytes(45 << 20)) * 20)  # 785 bytes for 943 MB
     tracemalloc.start()
-    says(
-        refusal(OTHERS["lines"], path),
-        "text.bz2:1: a line of more than 16777216 bytes",
-    )
+    refuses("text.bz2:1: a line of more than 16777216 bytes", OTHERS["lines"], path)
     most = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert most < 80 << 20
@@ -179,7 +176,7 @@ def test_lines_are_those_between_line_feeds(tmp_path: Path) -> None:
     path.write_bytes(b"one\ntwo\n\xff\nfour\n")
     read = read_lines(path)
     assert [next(read), next(read)] == ["one", "two"]
-    says(refusal(next, read), "text:3: not UTF-8: byte 0xff at column 1")
+    refuses("text:3: not UTF-8: byte 0xff at column 1", next, read)
 
 
 # Archives
@@ -204,7 +201,7 @@ def test_odd_headers_of_tar_archives_are_one_line(tmp_path: Path) -> None:
             archive.addfile(header, io.BytesIO(data.encode()))
             archive.addfile(tarfile.TarInfo("last"))
         with quick():
-            says(refusal(read_member, path, "one"), "a.tar: ")
+            refuses("a.tar: ", read_member, path, "one")
 
 
 def test_a_zip_archives_lzma_takes_memory_for_what_it_holds_alone(

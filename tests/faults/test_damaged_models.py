@@ -29,7 +29,7 @@ from tests.faults.campaign.samples import stand_in
 from tests.support import tiny
 from tests.support.archives import flipped
 from tests.support.networks import TYPES, architecture_of, network
-from tests.support.refusals import refusal, rows, says
+from tests.support.refusals import refusal, refuses, rows, says
 
 RUNS = "small/seed1", "small/seed2", "longer/seed1"
 TOKENS = "encoder.embedding.tokens"
@@ -42,7 +42,7 @@ def test_a_flipped_bit_in_a_store_ends_a_training(model: Path, tmp_path: Path) -
     place = content.index(b"\x05\x00\x00\x00\x01\x00\x00\x00")  # an index, then </s>
     store.write_bytes(flipped(content, 8 * place))
     one = tiny.job(tmp_path / "task", tmp_path / "run/model.safetensors")
-    says(refusal(train, one), "valid.arrow: damaged: its SHA-256")
+    refuses("valid.arrow: damaged: its SHA-256", train, one)
 
 
 DESCRIPTIONS = """
@@ -90,14 +90,22 @@ def test_weights_and_scales_that_cannot_translate_are_refused(
     weights, fields = load_tensors(model)
     save_tensors(path, {**weights, TOKENS: weights[TOKENS] * 3e38}, fields)
     translator = LineTranslator([path], DecodingSettings(), "cpu")
-    message = refusal(list, translator.translate(["w1 w2"]))
-    says(message, "m: finds no translation, because its scores are not finite")
+    refuses(
+        "m: finds no translation, because its scores are not finite",
+        list,
+        translator.translate(["w1 w2"]),
+    )
     # Scales are read in int8 alone.
     del fields["int8_scales"]["decoder.blocks.0"]
     save_tensors(path, weights, fields)
     LineTranslator([path], DecodingSettings(), "cpu")
-    message = refusal(LineTranslator, [path], DecodingSettings(precision="int8"), "cpu")
-    says(message, "m: ", "no decoder.blocks.0", "import", "--precision fp32")
+    refuses(
+        "m:  ... no decoder.blocks.0 ... import ... --precision fp32",
+        LineTranslator,
+        [path],
+        DecodingSettings(precision="int8"),
+        "cpu",
+    )
 
 
 BIAS = "decoder.out_projection.bias"
@@ -125,14 +133,14 @@ def test_other_writers_leave_out_the_digest_or_write_half_a_surrogate_pair(
     path = tmp_path / "m"
     weights, fields = load_tensors(model)
     save_file(weights, path, {METADATA_KEY: json.dumps(fields)})
-    says(refusal(load_model, path), "m: damaged", "digest")
+    refuses("m: damaged ... digest", load_model, path)
     fields["format"] = "convs2s model 2"
     save_file(weights, path, {METADATA_KEY: json.dumps(fields)})
     assert load_model(path)[1] == load_model(model)[1]
     fields["target_types"][7] = "a\ud800"
     save_file(weights, path, {METADATA_KEY: json.dumps(fields)})
     for read in (load_model, describe_model):
-        says(refusal(read, path), "m: contains half a surrogate pair")
+        refuses("m: contains half a surrogate pair", read, path)
 
 
 def test_a_table_of_candidates_is_two_lists_of_whole_numbers(
@@ -152,7 +160,7 @@ def test_a_table_of_candidates_is_two_lists_of_whole_numbers(
         {"candidates.offsets": offsets[1:, None]},
     ):
         save_tensors(path, weights | change, fields)
-        says(refusal(load_weights, path), "candidates is damaged", "two lists of whole")
+        refuses("candidates is damaged ... two lists of whole", load_weights, path)
 
 
 def test_a_description_that_is_no_object(tmp_path: Path) -> None:
@@ -207,19 +215,29 @@ def test_models_and_folders_of_other_runs_are_not_decoded(runs: Path) -> None:
     check_runs(models)
     kept = first.rename(runs / "kept")
     shutil.copy(second, first)
-    message = refusal(check_runs, models)
-    says(message, f"{first}: is the model of seed 2; a file of another run was put")
+    refuses(
+        f"{first}: is the model of seed 2; a file of another run was put",
+        check_runs,
+        models,
+    )
     shutil.copy(longer, first)
-    message = refusal(check_runs, models)
-    says(message, f"{first}: belongs to another training than the one in training.js")
+    refuses(
+        f"{first}: belongs to another training than the one in training.js",
+        check_runs,
+        models,
+    )
     kept.rename(first)
     first.parent.rename(runs / "exchanged")
     longer.parent.rename(first.parent)
-    message = refusal(check_runs, [first])
-    says(message, "seed1/training.json: belongs to another place, because ")
+    refuses(
+        "seed1/training.json: belongs to another place, because ", check_runs, [first]
+    )
     other = runs.parent.rename(runs.parents[1] / "other")
-    message = refusal(check_runs, [other / "models/small/seed2/model.safetensors"])
-    says(message, "is the model of task tiny; a file of another run")
+    refuses(
+        "is the model of task tiny; a file of another run",
+        check_runs,
+        [other / "models/small/seed2/model.safetensors"],
+    )
 
 
 STATES = """
@@ -249,7 +267,7 @@ def test_a_state_of_another_training_is_not_exported(
         save_tensors(best, cut, fields)
     model = runs / "small/seed1/model.safetensors"
     model.unlink()
-    says(refusal(train_run, runs.parents[1], "small/seed1"), words)
+    refuses(words, train_run, runs.parents[1], "small/seed1")
     assert not model.exists()
 
 
@@ -283,8 +301,11 @@ def test_results_may_be_moved_renamed_and_linked_but_not_copied_over_others(
     check_noted([first, second])
     for path in (first, note_path(first)):
         shutil.copy(path, second.with_name(path.name))
-    message = refusal(check_noted, [second])
-    says(message, f"{second}: belongs to another place, because .codes.sha256 ")
+    refuses(
+        f"{second}: belongs to another place, because .codes.sha256 ",
+        check_noted,
+        [second],
+    )
     kept = (tmp_path / "results").rename(tmp_path / "kept") / "first/vocabulary/codes"
     (tmp_path / "link").symlink_to(tmp_path / "kept/first")
     check_noted([kept, tmp_path / "link/vocabulary/codes"])

@@ -8,7 +8,7 @@ from convs2s.documents.read import read_document
 from convs2s.text.plain_text import check_plain_text
 from tests.conftest import Terminal
 from tests.support.archives import make_archive
-from tests.support.refusals import refusal, rows, says
+from tests.support.refusals import refusal, refuses, rows, says
 
 PART = "word/document.xml"
 
@@ -28,7 +28,7 @@ a.docx => PK no zip => a.docx: truncated or damaged
 def test_what_is_no_such_document_is_refused(tmp_path: Path) -> None:
     for name, text, words in rows(DAMAGED):
         (tmp_path / name).write_bytes(text.encode("latin-1"))
-        says(refusal(read_document, tmp_path / name), words)
+        refuses(words, read_document, tmp_path / name)
 
 
 def test_what_is_no_word_document_is_refused(tmp_path: Path) -> None:
@@ -43,9 +43,9 @@ def test_what_is_no_word_document_is_refused(tmp_path: Path) -> None:
         (PART, bytes(65 << 20), "a decompression bomb"),
     ):
         make_archive(archive, {name: content}).rename(path)
-        says(refusal(read_document, path), words)
+        refuses(words, read_document, path)
     path.write_bytes(make_archive(archive, {PART: b"<a/>"}).read_bytes()[:-30])
-    says(refusal(read_document, path), "a.docx: ")
+    refuses("a.docx: ", read_document, path)
 
 
 MARKS = r"""<a_ <a\n <a_b=' <!-- [ ![a]( [a]:_b\n ` **a_ *_a\n > |_a\n|-\n #\n & &#1; <http: ]("""

@@ -23,7 +23,7 @@ from tests.conftest import Terminal
 from tests.faults.campaign.samples import stand_in
 from tests.faults.limits import open_files_of_at_most
 from tests.faults.systems import failing
-from tests.support.refusals import refusal, says
+from tests.support.refusals import refusal, refuses, says
 
 REMEDIES = {
     errno.EMFILE: ("Too many open files", "ulimit -n"),
@@ -98,7 +98,7 @@ def test_the_folder_where_a_command_was_typed_has_its_name(
     monkeypatch.setattr(os, "fsync", failing(errno.ENOSPC))
     with scratch_folder(Path()) as scratch:
         for path in (Path("a"), scratch / "a", Path(scratch.name, "a")):
-            says(refusal(write_lines, path, []), "a: cannot be written: No space left")
+            refuses("a: cannot be written: No space left", write_lines, path, [])
     said = in_one_line(stale, ".")
     says(said, f"error: {tmp_path}: cannot be used: Stale file handle; ")
 

@@ -28,7 +28,7 @@ from convs2s.devices import (
 )
 from convs2s.training.launch import launch, numa_options
 from tests.support import tiny
-from tests.support.refusals import refusal, rows, says
+from tests.support.refusals import refusal, refuses, rows, says
 
 GRANTS = {VISIBLE: "0,1", "SLURM_JOB_GPUS": "2,3", "NVIDIA_VISIBLE_DEVICES": "GPU-5f0e"}
 
@@ -99,7 +99,7 @@ def test_who_shares_gpus_or_has_been_granted_them_needs_no_lock(
 def test_more_gpus_than_cuda_sees_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     for visible in ("0", "MIG-a,MIG-b"):
         monkeypatch.setenv(VISIBLE, visible)
-        says(refusal(take, 2), "2 GPUs are requested", "sees 1; request fewer")
+        refuses("2 GPUs are requested ... sees 1; request fewer", take, 2)
 
 
 def test_jobs_of_slurm_whose_gpus_have_equal_numbers_do_not_wait_for_each_other(
@@ -118,15 +118,15 @@ def test_the_folder_of_locks_is_its_owners_alone(
     take()
     assert locks.stat().st_mode & 0o777 == 0o700
     locks.chmod(0o755)
-    says(refusal(take), "is not a safe folder", "belongs to another user", "TMPDIR")
+    refuses("is not a safe folder ... belongs to another user ... TMPDIR", take)
     locks.chmod(0o700)
     with monkeypatch.context() as patch:
         patch.setattr(os, "getuid", lambda: locks.stat().st_uid + 1)
         patch.setattr(devices, "lock_folder", lambda: locks)
-        says(refusal(take), "is not a safe folder")
+        refuses("is not a safe folder", take)
     locks.rename(tmp_path / "target")
     locks.symlink_to(tmp_path / "target")
-    says(refusal(take), "is not a safe folder")
+    refuses("is not a safe folder", take)
 
 
 @pytest.mark.parametrize("name", ["choosing.lock", "0.lock"])
@@ -135,7 +135,7 @@ def test_planted_links_are_not_followed(locks: Path, tmp_path: Path, name: str) 
     precious.write_text("kept")
     locks.mkdir(mode=0o700)
     (locks / name).symlink_to(precious)
-    says(refusal(take), f"{name}: the lock of a GPU cannot be opened")
+    refuses(f"{name}: the lock of a GPU cannot be opened", take)
     (locks / name).unlink()
     os.link(precious, locks / name)
     take()
@@ -253,8 +253,13 @@ def test_bf16_needs_a_gpu_that_has_it(monkeypatch: pytest.MonkeyPatch) -> None:
     have_gpu(monkeypatch, "Tesla T4", "7.5")
     check_precision("fp32", "cuda")
     check_precision("bf16", "cpu")
-    message = refusal(load_ensemble, [], "cuda", DecodingSettings(precision="bf16"))
-    says(message, "Tesla T4 (compute capability 7.5) does not support bf16; request")
+    refuses(
+        "Tesla T4 (compute capability 7.5) does not support bf16; request",
+        load_ensemble,
+        [],
+        "cuda",
+        DecodingSettings(precision="bf16"),
+    )
     have_gpu(monkeypatch, "NVIDIA A100", "8.0")
     check_precision("bf16", "cuda:1")
 
@@ -272,14 +277,17 @@ def test_a_compiled_training_needs_a_compiler(
         ("cpu", "CXX", "g++", "(g++)"),
     ):
         monkeypatch.delenv(variable, raising=False)
-        message = refusal(check_recipe, compiled, device)
-        says(message, f"compile: this node has no compiler {usual}; install")
+        refuses(
+            f"compile: this node has no compiler {usual}; install",
+            check_recipe,
+            compiled,
+            device,
+        )
         check_recipe(Recipe(), device)
         (tmp_path / compiler).touch(mode=0o755)
         check_recipe(compiled, device)
         monkeypatch.setenv(variable, "of/no/toolchain")
-        message = refusal(check_recipe, compiled, device)
-        says(message, "no compiler (of/no/toolchain); ")
+        refuses("no compiler (of/no/toolchain); ", check_recipe, compiled, device)
 
 
 def test_a_compiled_training_needs_the_headers_of_python(

@@ -11,7 +11,7 @@ from convs2s.paper.cells import cells
 from convs2s.paper.ledger import RunNames, planned_entry, read_ledger
 from convs2s.paper.results import entries_of
 from tests.support.cells import write
-from tests.support.refusals import refusal, rows, says
+from tests.support.refusals import refusal, refuses, rows, says
 
 RUN = RunNames("task", "model", "seed1", "test", "beam5")
 PLANNED = planned_entry({"seed": 1}, "a/test.bleu.json", RUN, "demo")
@@ -74,7 +74,7 @@ def test_what_is_too_large_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     says(message_of(line), "ledger.jsonl:1: ", "more than 100 bytes")
     monkeypatch.setattr(ledger_module, "MOST_BYTES", size - 1)
     says(message_of(line), "ledger.jsonl: ", "MiB")
-    says(refusal(read_ledger, Path("none.jsonl")), "none.jsonl", "no such file")
+    refuses("none.jsonl ... no such file", read_ledger, Path("none.jsonl"))
 
 
 NO_NUMBERS = """

@@ -19,7 +19,7 @@ from convs2s.training.network import (
     local_address,
 )
 from convs2s.training.workers import joined
-from tests.support.refusals import refusal, rows, says
+from tests.support.refusals import refuses, rows, says
 
 UNSHARE = ("unshare", "--net", "--mount", "--uts")
 SECOND_MACHINE = """\
@@ -129,7 +129,7 @@ def test_a_worker_without_others_ends_at_its_time_limit(
         with joined("cpu", 1.0):
             pass
 
-    says(refusal(join), "worker 0: the workers did not connect in time (Timed out ")
+    refuses("worker 0: the workers did not connect in time (Timed out ", join)
     assert time.monotonic() - begun < 30.0
 
 

@@ -9,7 +9,7 @@ import pytest
 from convs2s.config.corpus import Languages
 from convs2s.data.pair_files import Reading, read_files
 from tests.conftest import Terminal
-from tests.support.refusals import refusal, rows, says
+from tests.support.refusals import refuses, rows, says
 
 READING = Reading(Languages(source="en", target="ro"))
 
@@ -94,9 +94,10 @@ def test_files(tmp_path: Path) -> None:
     texts = [(name, content.encode(), words) for name, content, words in rows(FILES)]
     for name, content, words in texts + BYTES:
         (tmp_path / name).write_bytes(content)
-        says(refusal(read, tmp_path / name), words)
-    message = refusal(read, "https://host/a.tsv")
-    says(message, "https://host/a.tsv: is a URL: download the file")
+        refuses(words, read, tmp_path / name)
+    refuses(
+        "https://host/a.tsv: is a URL: download the file", read, "https://host/a.tsv"
+    )
 
 
 ARCHIVES = """
@@ -114,7 +115,7 @@ def test_archives(tmp_path: Path) -> None:
         with zipfile.ZipFile(path, "w") as archive:
             for name in names.split():
                 archive.writestr(name, "a\tb\n")
-        says(refusal(read, path), words)
+        refuses(words, read, path)
 
 
 LINES = r"""
@@ -132,7 +133,7 @@ def test_two_files_of_lines(tmp_path: Path) -> None:
     for first, second, words in rows(LINES):
         english.write_text(first)
         romanian.write_text(second)
-        says(refusal(read, english, romanian), words)
+        refuses(words, read, english, romanian)
 
 
 TYPED = """

@@ -26,7 +26,7 @@ from convs2s.training.finished import finished_states, remove_state
 from tests.conftest import Terminal
 from tests.faults.campaign.samples import prepare_by_hand
 from tests.faults.hub import COMMIT, REPOSITORY, Hub
-from tests.support.refusals import refusal, rows, says
+from tests.support.refusals import refusal, refuses, rows, says
 
 
 @pytest.fixture
@@ -104,15 +104,15 @@ def test_what_the_hub_has_not_or_refuses(
     missing = (
         f"somebody/else: no such repository at {hub.address}, or none that you may"
     )
-    says(refusal(pull, "somebody/else", copy), missing)
-    says(refusal(push, folder, "somebody/else"), missing)
-    says(refusal(pull, REPOSITORY, copy), f"{REPOSITORY}: has no {MODEL_NAME}")
+    refuses(missing, pull, "somebody/else", copy)
+    refuses(missing, push, folder, "somebody/else")
+    refuses(f"{REPOSITORY}: has no {MODEL_NAME}", pull, REPOSITORY, copy)
     says(refusal(pull, REPOSITORY, copy, "no_such_tag"), REPOSITORY, "Revision Not Fou")
     failed = f"no name: request to {hub.address} failed: Repo id"
-    says(refusal(pull, "no name", copy), failed)
-    says(refusal(push, tmp_path, REPOSITORY), f"{MODEL_NAME}: no such file")
+    refuses(failed, pull, "no name", copy)
+    refuses(f"{MODEL_NAME}: no such file", push, tmp_path, REPOSITORY)
     (folder / MODEL_NAME).write_bytes((folder / MODEL_NAME).read_bytes()[:-1])
-    says(refusal(push, folder, REPOSITORY), f"{MODEL_NAME}: not a model")
+    refuses(f"{MODEL_NAME}: not a model", push, folder, REPOSITORY)
     assert hub.files == {}
     assert not copy.exists()
 
@@ -232,7 +232,7 @@ def test_where_no_results_are_and_no_archive_can_be(
     (tmp_path / "empty").mkdir()
     shutil.copytree(results, tmp_path / "moved")
     for folder, output, words in rows(PLACES):
-        says(refusal(export_results, tmp_path / folder, tmp_path / output), words)
+        refuses(words, export_results, tmp_path / folder, tmp_path / output)
 
 
 def test_a_temporary_folder_that_stays_is_not_published(
@@ -282,8 +282,12 @@ def test_a_file_that_a_job_removes_meanwhile_is_named(
         return place(*arguments)
 
     monkeypatch.setattr(publishing, "find_start", remove)
-    message = refusal(export_results, results, tmp_path / "out")
-    says(message, "gone.txt: was removed while it was exported")
+    refuses(
+        "gone.txt: was removed while it was exported",
+        export_results,
+        results,
+        tmp_path / "out",
+    )
 
 
 def test_what_vanishes_ends_no_search(

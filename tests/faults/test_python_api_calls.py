@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from convs2s.api.translator import Translator
-from tests.support.refusals import refusal, rows, says
+from tests.support.refusals import refuses, rows
 
 ONE = ["w1"]
 
@@ -43,13 +43,12 @@ w1 => pairs: expected a list of pairs
 def test_what_cannot_be_translated_or_scored(translator: Translator) -> None:
     for texts, settings, words in rows(CALLS):
         stated = yaml.safe_load(settings)
-        message = refusal(translator.translate, yaml.safe_load(texts), **stated)
-        says(message, words)
-    message = refusal(translator.translate, ["é" * 600_000])
-    says(message, "1,200,000 bytes", "at most 1,048,576")
+        refuses(words, translator.translate, yaml.safe_load(texts), **stated)
+    refuses(
+        "1,200,000 bytes ... at most 1,048,576", translator.translate, ["é" * 600_000]
+    )
     for pairs, words in rows(PAIRS):
-        message = refusal(translator.score, yaml.safe_load(pairs))
-        says(message, words)
+        refuses(words, translator.score, yaml.safe_load(pairs))
 
 
 MODELS = """
@@ -64,8 +63,7 @@ none => {pretokenized: "no"} => pretokenized: ... boolean
 def test_what_cannot_be_loaded() -> None:
     for path, settings, words in rows(MODELS):
         stated = yaml.safe_load(settings)
-        message = refusal(Translator.load, yaml.safe_load(path), **stated)
-        says(message, words)
+        refuses(words, Translator.load, yaml.safe_load(path), **stated)
 
 
 def test_a_pickle_of_other_files_is_refused(model: Path, tmp_path: Path) -> None:
@@ -75,12 +73,15 @@ def test_a_pickle_of_other_files_is_refused(model: Path, tmp_path: Path) -> None
     changed = bytearray(files[1].read_bytes())
     changed[-1] ^= 1
     files[1].write_bytes(changed)
-    message = refusal(pickle.loads, pickled)
-    says(message, f"{files[1]}: not the same file as when the Translator was")
-    says(refusal(pickle.dumps, loaded), f"{files[1]}: was changed since it was loaded")
+    refuses(
+        f"{files[1]}: not the same file as when the Translator was",
+        pickle.loads,
+        pickled,
+    )
+    refuses(f"{files[1]}: was changed since it was loaded", pickle.dumps, loaded)
     files[1].unlink()
     for _ in range(2):
-        says(refusal(pickle.loads, pickled), f"{files[1]}: no such file here")
+        refuses(f"{files[1]}: no such file here", pickle.loads, pickled)
         files[1].mkdir(exist_ok=True)
 
 
@@ -88,11 +89,19 @@ def test_what_a_model_has_not(recurrent: Path, sharp: Path) -> None:
     without_attention = Translator.load(str(recurrent), device="cpu")
     (found,) = without_attention.translate(ONE)
     assert found.alignment is None
-    message = refusal(without_attention.translate, ONE, attention=True)
-    says(message, "attention: none of the models has attention")
+    refuses(
+        "attention: none of the models has attention",
+        without_attention.translate,
+        ONE,
+        attention=True,
+    )
     of_tokens = Translator.load(sharp, device="cpu", pretokenized=True)
-    message = refusal(of_tokens.translate, ONE, split_sentences=True)
-    says(message, "split_sentences: can split raw text")
+    refuses(
+        "split_sentences: can split raw text",
+        of_tokens.translate,
+        ONE,
+        split_sentences=True,
+    )
 
 
 def test_a_model_that_was_replaced_is_not_taken_for_the_one_in_memory(
@@ -105,7 +114,7 @@ def test_a_model_that_was_replaced_is_not_taken_for_the_one_in_memory(
     monkeypatch.chdir("/")
     moved.translate(ONE, attention=True)  # finds the file where it was loaded
     shutil.copy(model, tmp_path / copy)
-    says(refusal(own.score, [("w1", "w1")]), "was changed since it was loaded")
-    says(refusal(own.translate, ONE, attention=True), "was changed since it was loaded")
+    refuses("was changed since it was loaded", own.score, [("w1", "w1")])
+    refuses("was changed since it was loaded", own.translate, ONE, attention=True)
     monkeypatch.setattr("convs2s.decoding.inspection.load_weights", None)
     moved.translate(ONE, attention=True)  # has read it

@@ -28,7 +28,7 @@ from convs2s.scoring.n_best import ListedHypothesis
 from convs2s.scoring.reranking import curve
 from convs2s.scoring.rouge import RougeOptions, rouge
 from tests.contract.score_files import decoded, report, scored_bleu, scored_rouge
-from tests.support.refusals import refusal, rows, says
+from tests.support.refusals import refuses, rows, says
 
 TWO = ["a b", "c"]
 ONE = ["a b"]
@@ -43,20 +43,19 @@ def test_texts_of_unequal_number() -> None:
         partial(rouge, options=RougeOptions()),
     )
     for metric in scoring:
-        says(refusal(metric, TWO, ONE), "hypotheses: 2 lines", "the reference has 1")
-        says(refusal(metric, TWO, TWO, [*TWO, "x"]), "2 lines, but reference 2 has 3")
-        says(refusal(metric, [], []), "hypotheses: no lines to score")
+        refuses("hypotheses: 2 lines ... the reference has 1", metric, TWO, ONE)
+        refuses("2 lines, but reference 2 has 3", metric, TWO, TWO, [*TWO, "x"])
+        refuses("hypotheses: no lines to score", metric, [], [])
 
 
 def test_systems_and_features() -> None:
-    says(refusal(compare, TWO, ONE, TWO), "system: 1 lines", "reference has 2")
+    refuses("system: 1 lines ... reference has 2", compare, TWO, ONE, TWO)
     names = ("old", "new")
     outputs = partial(compare_outputs, form="tokenized", names=names, most=1)
-    says(refusal(outputs, ONE, TWO, TWO, source=None), "old: 1 lines")
-    says(refusal(outputs, TWO, TWO, TWO, source=ONE), "new: 2", "the source has 1")
-    message = refusal(curve, [[LISTED]], ONE, ONE, str)
-    says(message, "list:7: ", "'LogLikelihood= ")
-    says(refusal(LISTED.with_feature, "LM", 1), "list:7: ", "choose another name")
+    refuses("old: 1 lines", outputs, ONE, TWO, TWO, source=None)
+    refuses("new: 2 ... the source has 1", outputs, TWO, TWO, TWO, source=ONE)
+    refuses("list:7:  ... 'LogLikelihood= ", curve, [[LISTED]], ONE, ONE, str)
+    refuses("list:7:  ... choose another name", LISTED.with_feature, "LM", 1)
 
 
 # A line ends as LINE says below.
@@ -104,10 +103,15 @@ def test_translations_and_references(tmp_path: Path) -> None:
         (7, "lines:2: not a translation"),
     ):
         lines = [decoded(1, "a"), second]
-        says(refusal(scored_bleu, tmp_path, "bleu", lines), words)
+        refuses(words, scored_bleu, tmp_path, "bleu", lines)
         assert not (tmp_path / "bleu").exists()
-    message = refusal(scored_rouge, tmp_path, "rouge", references=[["a"] * 3, TWO])
-    says(message, "lines: 3 lines", "reference1 has 2")
+    refuses(
+        "lines: 3 lines ... reference1 has 2",
+        scored_rouge,
+        tmp_path,
+        "rouge",
+        references=[["a"] * 3, TWO],
+    )
 
 
 STATED = """
@@ -123,7 +127,7 @@ def test_runs_that_were_scored_differently(tmp_path: Path) -> None:
             ("test", "seed1"): scored_rouge(tmp_path, "a"),
             ("test", "seed2"): scored_rouge(tmp_path, "b", **yaml.safe_load(stated)),
         }
-        says(refusal(report, tmp_path, RougeEvaluation, runs), words)
+        refuses(words, report, tmp_path, RougeEvaluation, runs)
         assert not (tmp_path / "bleu.txt").exists()
 
 
@@ -140,7 +144,7 @@ def test_evaluations(tmp_path: Path) -> None:
     content = (tmp_path / "b").read_text("utf-8")
     for old, new, words in rows(CHANGES):
         (tmp_path / "b").write_text(content.replace(old, new), "utf-8")
-        says(refusal(report, tmp_path, BleuEvaluation, runs), words)
+        refuses(words, report, tmp_path, BleuEvaluation, runs)
 
 
 def test_statistics(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -152,11 +156,19 @@ def test_statistics(monkeypatch: pytest.MonkeyPatch) -> None:
         b64encode(compress(bytes(24)))[:-8],
         b64encode(compress(bytes(24 * 11))),  # more lines than are read
     ):
-        message = refusal(decode_statistics, packed.decode(), "ledger:3")
-        says(message, "ledger:3: ", "not encoded statistics")
+        refuses(
+            "ledger:3:  ... not encoded statistics",
+            decode_statistics,
+            packed.decode(),
+            "ledger:3",
+        )
     matches = encode_statistics(np.array([[2, 2, 2, 1, 0, 0], [2, 2, 2, 2, 0, 0]]))
-    message = refusal(decode_statistics, matches, "ledger:3")
-    says(message, "ledger:3: ", "sentence 2 has more matching n-grams than")
+    refuses(
+        "ledger:3:  ... sentence 2 has more matching n-grams than",
+        decode_statistics,
+        matches,
+        "ledger:3",
+    )
 
 
 METRICS = """
@@ -176,4 +188,4 @@ def test_metrics_of_the_users_own(tmp_path: Path) -> None:
     for metric, words in rows(METRICS):
         (tmp_path / "own.py").write_text(f"{imports}METRICS = {{'own': {metric}}}\n")
         export_extensions(["own.py"], tmp_path)
-        says(refusal(further_score, "own", ["a"], ["a"], source=None), words)
+        refuses(words, further_score, "own", ["a"], ["a"], source=None)

@@ -28,7 +28,7 @@ from convs2s.serving.server import most_connections
 from convs2s.serving.settings import ServerSettings, is_loopback
 from tests.conftest import Terminal
 from tests.support.processes import wait_for
-from tests.support.refusals import refusal, rows, says
+from tests.support.refusals import refusal, refuses, rows, says
 from tests.support.served import HEAD, Answer, ModelServer, serving
 
 SEARCH = DecodingSettings(beam=3, minimum_length=2)
@@ -283,7 +283,7 @@ def test_connections_leave_files_to_the_process(
     allow(250)
     assert 0 < most_connections(80) < 250 - 32
     allow(100)
-    says(refusal(most_connections, 80), "`ulimit -n` is 100", "raise the limit")
+    refuses("`ulimit -n` is 100 ... raise the limit", most_connections, 80)
 
 
 def test_large_requests_wait_for_each_other_and_small_ones_do_not(
@@ -395,9 +395,9 @@ def test_a_port_that_is_taken(sharp: Path, run: Terminal) -> None:
 
 def test_what_no_request_could_have_is_refused_at_the_start(sharp: Path) -> None:
     wide = serving(sharp, DecodingSettings(beam=12))
-    says(refusal(wide.__enter__), "--beam 12", "--largest-beam 10")
+    refuses("--beam 12 ... --largest-beam 10", wide.__enter__)
     few = serving(sharp, SEARCH, most_waiting=20)
-    says(refusal(few.__enter__), "--most-texts 64", "--most-waiting 20")
+    refuses("--most-texts 64 ... --most-waiting 20", few.__enter__)
 
 
 def test_which_addresses_are_this_machine_alone() -> None:

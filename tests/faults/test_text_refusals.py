@@ -13,22 +13,19 @@ from convs2s.text.dictionary import build_dictionary
 from convs2s.text.fast_align import AlignmentState
 from convs2s.text.preparation import Preparation
 from tests.support.archives import flipped
-from tests.support.refusals import refusal, rows, says
+from tests.support.refusals import refusal, refuses, rows, says
 
 CODES = learn_codes([("low", 5), ("lower", 2), ("newest", 6), ("widest", 3)], 10)
 
 
 def test_codes() -> None:
-    message = refusal(learn_codes, [], 10)
-    says(message, "no word", "corpus/counts.txt", "`clean`")
-    says(refusal(learn_codes, [("<unk>", 3)], 10), "no word")
-    says(refusal(Bpe, CODES, set()), "lower the vocabulary's threshold")
-    message = refusal(Bpe, "#version: 0.2\na b\nx\n")
-    says(message, "line 3", "two tokens", "'x'")
-    message = refusal(Bpe, CODES, glossaries=["("])
-    says(message, "glossaries: '('", "missing )")
+    refuses("no word ... corpus/counts.txt ... `clean`", learn_codes, [], 10)
+    refuses("no word", learn_codes, [("<unk>", 3)], 10)
+    refuses("lower the vocabulary's threshold", Bpe, CODES, set())
+    refuses("line 3 ... two tokens ... 'x'", Bpe, "#version: 0.2\na b\nx\n")
+    refuses("glossaries: '(' ... missing )", Bpe, CODES, glossaries=["("])
     slow = Bpe(CODES, glossaries=[r"(?:\w|\w\w)+[^\w]"])
-    says(refusal(slow.split, "l" * 60), "glossaries: ", "more than 1 s", "'llll")
+    refuses("glossaries:  ... more than 1 s ... 'llll", slow.split, "l" * 60)
 
 
 def test_a_glossary_that_takes_all_memory_is_never_compiled(
@@ -41,8 +38,7 @@ def test_a_glossary_that_takes_all_memory_is_never_compiled(
         "(?x)a{ 1 000 000 000}",
         "(?x)a{1# }\n000000000}",
     ):
-        message = refusal(Glossaries, [pattern])
-        says(message, "glossaries: ", "too large", "smaller counts")
+        refuses("glossaries:  ... too large ... smaller counts", Glossaries, [pattern])
 
 
 LINKS = r"""
@@ -60,10 +56,14 @@ def test_links_of_another_text(tmp_path: Path) -> None:
     made = {"dictionary": tmp_path / "d", "candidates": tmp_path / "c"}
     for found, line in rows(LINKS):
         links.write_text(f"{found}\n")
-        message = refusal(
-            build_dictionary, source=text, target=text, links=links, **made
+        refuses(
+            f"links:{line}: the links are not those of this text: align the ",
+            build_dictionary,
+            source=text,
+            target=text,
+            links=links,
+            **made,
         )
-        says(message, f"links:{line}: the links are not those of this text: align the ")
 
 
 def test_an_aligner_that_is_not_installed(
@@ -117,7 +117,11 @@ def test_a_preparation_of_the_users_own(tmp_path: Path) -> None:
         (tmp_path / "own.py").write_text(OWN.format(made=made))
         export_extensions(["own.py"], tmp_path)
         own = Preparation("own", "en")
-        says(refusal(own.prepare, "a"), words)
-        says(refusal(own.restore, "a"), words)
-    message = refusal(Preparation, "nothing", "en")
-    says(message, "preparation nothing: AttributeError: 'NoneType' object")
+        refuses(words, own.prepare, "a")
+        refuses(words, own.restore, "a")
+    refuses(
+        "preparation nothing: AttributeError: 'NoneType' object",
+        Preparation,
+        "nothing",
+        "en",
+    )

@@ -19,7 +19,7 @@ from convs2s.training.run import train
 from convs2s.training.state_folder import StateFolder
 from tests.faults.limits import files_of_at_most, without_locks
 from tests.support import tiny
-from tests.support.refusals import refusal, rows, says
+from tests.support.refusals import refusal, refuses, rows, says
 
 
 @pytest.fixture
@@ -116,10 +116,10 @@ def test_options_and_a_store_that_do_not_fit(
 ) -> None:
     monkeypatch.setattr(matmul, "kernels", lambda: ["blas"])
     job = tiny.job(task, output, candidates=Path(__file__))
-    says(refusal(train, job), "has no vocabulary_selection")
-    says(refusal(train, tiny.job(task, output, products="onednn")), "only blas")
+    refuses("has no vocabulary_selection", train, job)
+    refuses("only blas", train, tiny.job(task, output, products="onednn"))
     job = tiny.job(task, output, states="nosuch://a")
-    says(refusal(train, job), "states: nosuch://a: cannot be read")
+    refuses("states: nosuch://a: cannot be read", train, job)
     monkeypatch.setattr(TokenStore, "__len__", lambda _: 0)
     says(refused(task, output), "train.arrow", "counts.txt")
 

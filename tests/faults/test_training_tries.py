@@ -14,7 +14,7 @@ from convs2s.training.run import train
 from convs2s.training.trainer import Trainer
 from convs2s.training.tries import NOTE, counted
 from tests.support import tiny
-from tests.support.refusals import refusal, says
+from tests.support.refusals import refusal, refuses, says
 
 FAULT = UserError("the disk is full")
 
@@ -84,7 +84,7 @@ def test_a_try_that_saves_a_state_or_ends_well_is_none_of_them(state: Path) -> N
     begin(state)
     assert [path.name for path in state.parent.iterdir()] == [state.name]
     fail(state, FAULT, FAULT, FAULT)
-    says(refusal(begin, state), "3 tries")
+    refuses("3 tries", begin, state)
 
 
 def test_another_run_of_the_workflow_begins_at_zero_and_by_hand_nothing_is_counted(
@@ -95,14 +95,14 @@ def test_another_run_of_the_workflow_begins_at_zero_and_by_hand_nothing_is_count
     fail(state, *[FAULT] * 4)
     monkeypatch.setenv(RUN, "@login:6:2")
     fail(state, FAULT, FAULT, FAULT)
-    says(refusal(begin, state), "3 tries")
+    refuses("3 tries", begin, state)
 
 
 def test_a_damaged_note_is_begun_anew(state: Path) -> None:
     for damaged in ("", "[]", '{"run": 1, "saved": 2, "tries": [{"a": 1}]}'):
         state.with_name(NOTE).write_text(damaged)
         fail(state, FAULT, FAULT, FAULT)
-        says(refusal(begin, state), "3 tries")
+        refuses("3 tries", begin, state)
 
 
 KILLED = """\
@@ -118,7 +118,7 @@ def test_what_is_killed_is_counted(state: Path) -> None:
     fail(state, FAULT, FAULT)
     done = subprocess.run([sys.executable, "-c", KILLED, state], check=False)
     assert done.returncode == -signal.SIGKILL
-    says(refusal(begin, state), "n1: ended without a word: killed")
+    refuses("n1: ended without a word: killed", begin, state)
 
 
 def test_a_training_that_diverges_is_not_trained_again_in_its_run(
@@ -126,9 +126,9 @@ def test_a_training_that_diverges_is_not_trained_again_in_its_run(
 ) -> None:
     settings = tiny.settings(learning_rate=1e30, clip=1e30)
     job = tiny.job(task, tmp_path / "model.safetensors", settings)
-    says(refusal(train, job), "training diverged in epoch 1")
+    refuses("training diverged in epoch 1", train, job)
     with monkeypatch.context() as patch:
         patch.delattr(Trainer, "run")
-        says(refusal(train, job), "would only be repeated", "training diverged")
+        refuses("would only be repeated ... training diverged", train, job)
     monkeypatch.setenv(RUN, "@login:6:2")
     assert "repeated" not in refusal(train, job)

@@ -21,7 +21,7 @@ from convs2s.models.ensemble import Ensemble
 from tests.conftest import Terminal
 from tests.faults.limits import without_locks
 from tests.support.networks import lstm
-from tests.support.refusals import refusal, rows, says
+from tests.support.refusals import refusal, refuses, rows, says
 
 # ---- files ----
 
@@ -82,7 +82,7 @@ def test_of_a_line_without_end_no_more_is_read_than_refuses_it() -> None:
     given = io.BytesIO(b"one\n" + bytes(4 << 20))
     stream = ArrivingBytes(io.BufferedReader(given))
     found = arriving(text_lines(stream.readline, "pipe"), stream.must_wait, 3)
-    says(refusal(list, found), "pipe:2: a line of more than 1048576 bytes")
+    refuses("pipe:2: a line of more than 1048576 bytes", list, found)
     assert given.tell() < 2 << 20
 
 
@@ -118,7 +118,7 @@ def test_an_lstm_replaces_no_word_alone_and_leaves_int8_out_anywhere_in_an_ensem
     int8 = DecodingSettings(precision="int8", replace_unknown=False)
     for models in ([recurrent, model], [model, recurrent]):
         assert LineTranslator(models, auto, "cpu").ensemble.precision == "fp32"
-        says(refusal(LineTranslator, models, int8, "cpu"), "int8", "convs2s", "bf16")
+        refuses("int8 ... convs2s ... bf16", LineTranslator, models, int8, "cpu")
 
 
 # ---- long lines ----

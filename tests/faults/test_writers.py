@@ -34,7 +34,7 @@ from convs2s.training.state_folder import ProgressFile
 from tests.faults.limits import files_of_at_most
 from tests.faults.systems import READS_PROC
 from tests.support.archives import FilesBelow
-from tests.support.refusals import refusal, says
+from tests.support.refusals import refuses, says
 
 ROOM = 20_000
 """Bytes that a file may have: enough for headers, too few for what is written here."""
@@ -210,8 +210,12 @@ def test_a_removal_that_stops_is_finished_by_the_next_writer(
 
 def test_a_file_in_the_folders_place_is_said(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    message = refusal(write_lines, tmp_path / "file/out", [])
-    says(message, "file/out: cannot be written: File exists")
+    refuses(
+        "file/out: cannot be written: File exists",
+        write_lines,
+        tmp_path / "file/out",
+        [],
+    )
     with pytest.raises(FileNotFoundError), scratch_folder(tmp_path):
         (tmp_path / "absent").read_text()
 
@@ -238,8 +242,7 @@ def test_an_output_that_another_process_finishes_just_now_is_left_alone(
     part = tmp_path / "a.txt.part"
     part.write_text("whole\n")
     monkeypatch.setattr("fcntl.flock", lambda *_: part.replace(tmp_path / "a.txt"))
-    message = refusal(growing, tmp_path)
-    says(message, "another process has written it just now")
+    refuses("another process has written it just now", growing, tmp_path)
     assert (tmp_path / "a.txt").read_text() == "whole\n"
 
 
@@ -272,11 +275,13 @@ def test_a_block_that_fails_changes_nothing_and_a_disk_is_named(tmp_path: Path) 
     with pytest.raises(KeyboardInterrupt):
         write_half(output, KeyboardInterrupt(), part)
     failing = OSError(errno.EIO, "Input/output error")  # of what is written meanwhile
-    message = refusal(write_half, output, failing, part)
-    says(message, "out: cannot be written: Input/output error")
+    refuses(
+        "out: cannot be written: Input/output error", write_half, output, failing, part
+    )
     part.unlink()
     part.symlink_to("/proc/self/mem")  # can be opened; its first byte cannot be read
-    message = refusal(write_half, output, failing, part)
-    says(message, "part: cannot be read: Input/output error")
+    refuses(
+        "part: cannot be read: Input/output error", write_half, output, failing, part
+    )
     assert output.read_text() == "before"
     assert {path.name for path in tmp_path.iterdir()} == {"out", "part"}

@@ -183,17 +183,21 @@ def trend(
     return finding(settings, claim, *found)
 
 
+HEIGHTS = yaml.safe_load("""
+- [[20, 23, 26, 29, 31], held]
+- [[20, 17, 14, 11, 9], not held]
+- [[20, 23, 26, 29], held]
+- [[20.0, 20.1, 19.9, 20.1, 20.0], undecided]
+# 0.1 is of no weight among ten pairs
+- [[10, 28, 27.9, 35, 40], held]
+# 0.3 is, were there one pair
+- [[10, 28, 27.72, 35, 40], held]
+""")
+"""Means of rows, and the verdict on their trend."""
+
+
 def test_a_trend_has_the_slope_of_least_squares(demo: Settings) -> None:
-    for heights, verdict in (
-        ([20, 23, 26, 29, 31], "held"),
-        ([20, 17, 14, 11, 9], "not held"),
-        ([20, 23, 26, 29], "held"),
-        ([20.0, 20.1, 19.9, 20.1, 20.0], "undecided"),
-        # 0.1 is of no weight among ten pairs
-        ([10, 28, 27.9, 35, 40], "held"),
-        # 0.3 is, were there one pair
-        ([10, 28, 27.72, 35, 40], "held"),
-    ):
+    for heights, verdict in HEIGHTS:
         result = trend(demo, heights)
         assert result.verdict == verdict
         rows = len(heights)
@@ -306,19 +310,23 @@ def test_where_lengths_differ_bleu_without_its_penalty_stands_beside(
     assert finding(demo, AHEAD, base, near).without_brevity is None
 
 
+PHRASES = yaml.safe_load("""
+- [[0.5, 0.4, 0.6], [0.01, 0.02, 0.01], held, 0.02]
+- [[0.5, 0.4, 0.6], [0.01, 0.06, 0.01], undecided, 0.06]
+- [[0.01, 0.02, 0.01], [0.01, 0.02, 0.01], not held, 0.02]
+- [[0.5, 0.4, 0.01], [0.01, 0.02, 0.01], undecided, 1.0]
+- [[0.5, 0.4], [0.01, 0.02], no verdict, null]
+- [[0.5, 0.4, 0.6], [], no verdict, null]
+""")
+"""Shares and p-values of three runs; the verdict and its p."""
+
+
 def test_meanings_are_apart_by_swaps(demo: Settings) -> None:
     row = "word order, sixteen phrases"
     cell = {"table": "lstm_figure2", "column": "apart"}
     claim = {"phrases": [{**cell, "group": "of this project", "row": row}]}
     chance = {"phrases_chance": RunScore(0.1, None)}
-    for shares, p_values, verdict, p in (
-        ([0.5, 0.4, 0.6], [0.01, 0.02, 0.01], "held", 0.02),
-        ([0.5, 0.4, 0.6], [0.01, 0.06, 0.01], "undecided", 0.06),
-        ([0.01, 0.02, 0.01], [0.01, 0.02, 0.01], "not held", 0.02),
-        ([0.5, 0.4, 0.01], [0.01, 0.02, 0.01], "undecided", 1.0),
-        ([0.5, 0.4], [0.01, 0.02], "no verdict", None),
-        ([0.5, 0.4, 0.6], [], "no verdict", None),
-    ):
+    for shares, p_values, verdict, p in PHRASES:
         runs = entries(demo, row, shares, measure="phrases_apart", **cell)
         for place, p_value in enumerate(p_values):
             scores = chance | {"phrases_p": RunScore(p_value, None)}

@@ -34,6 +34,23 @@ PLATEAUS = yaml.safe_load("""
 """)
 """Recipes, losses of epochs and the rates after them, the best epoch, and whether it is the end."""
 
+BY_BLEU = yaml.safe_load("""
+# A higher BLEU is better whatever the loss, and one bad epoch divides nothing.
+- [[[3.0, 10.0], [3.5, 9.0], [4.0, 11.0]], 3, 0]
+# Three in a row without progress do; after that, each epoch divides.
+- [[[3.0, 10.0], [3.1, 9.0], [3.2, 9.5], [3.0, 9.9]], 1, 1]
+- [[[3.0, 10.0], [3.1, 9.0], [3.2, 9.5], [3.0, 9.9], [3.0, 11.0]], 5, 2]
+# While the loss falls, the model learns.
+- [[[3.0, 9.0], [2.9, 8.0], [2.8, 8.5], [2.7, 7.0], [2.6, 8.9]], 1, 0]
+- [[[3.0, 9.0], [2.9, 8.0], [3.1, 8.5], [2.9, 7.0], [2.8, 8.9]], 1, 0]
+# Near zero, and of equal BLEU, the loss decides.
+- [[[3.0, 0.2], [2.5, 0.0], [2.0, 0.1], [1.9, 2.5], [1.8, 0.0]], 5, 0]
+- [[[3.0, 0.2], [3.5, 0.0], [3.1, 0.1], [3.2, 4.9]], 1, 1]
+- [[[3.0, 4.9], [3.5, 5.0], [3.2, 4.9]], 2, 0]
+- [[[3.0, 100.0], [2.0, 100.0], [2.5, 100.0], [1.0, 100.0]], 4, 0]
+""")
+"""Losses and BLEU of epochs, the best epoch, and how often the rate is divided."""
+
 PLATEAU: dict[str, Any] = {"maximum_epochs": None}
 
 
@@ -54,21 +71,7 @@ def test_a_plateau_divides_after_each_epoch_from_the_first_that_is_no_better() -
 
 def test_by_bleu_an_epoch_needs_a_higher_score_or_else_a_lower_loss() -> None:
     recipe = tiny.settings(best_by="bleu", maximum_epochs=None).training
-    for epochs, best, divisions in (
-        # A higher BLEU is better whatever the loss, and one bad epoch divides nothing.
-        ([(3.0, 10.0), (3.5, 9.0), (4.0, 11.0)], 3, 0),
-        # Three in a row without progress do; after that, each epoch divides.
-        ([(3.0, 10.0), (3.1, 9.0), (3.2, 9.5), (3.0, 9.9)], 1, 1),
-        ([(3.0, 10.0), (3.1, 9.0), (3.2, 9.5), (3.0, 9.9), (3.0, 11.0)], 5, 2),
-        # While the loss falls, the model learns.
-        ([(3.0, 9.0), (2.9, 8.0), (2.8, 8.5), (2.7, 7.0), (2.6, 8.9)], 1, 0),
-        ([(3.0, 9.0), (2.9, 8.0), (3.1, 8.5), (2.9, 7.0), (2.8, 8.9)], 1, 0),
-        # Near zero, and of equal BLEU, the loss decides.
-        ([(3.0, 0.2), (2.5, 0.0), (2.0, 0.1), (1.9, 2.5), (1.8, 0.0)], 5, 0),
-        ([(3.0, 0.2), (3.5, 0.0), (3.1, 0.1), (3.2, 4.9)], 1, 1),
-        ([(3.0, 4.9), (3.5, 5.0), (3.2, 4.9)], 2, 0),
-        ([(3.0, 100.0), (2.0, 100.0), (2.5, 100.0), (1.0, 100.0)], 4, 0),
-    ):
+    for epochs, best, divisions in BY_BLEU:
         state = TrainerState(Schedule(0.25), 0.25, 1)
         for loss, bleu in epochs:
             state.tokens = 1

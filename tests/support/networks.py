@@ -4,7 +4,6 @@ from typing import Any
 
 import pytest
 import torch
-import yaml
 
 from convs2s.config.architecture import ConvS2SArchitecture, parse_architecture
 from convs2s.config.decoding import DecodingSettings
@@ -14,11 +13,11 @@ from convs2s.models.build import build_network
 from convs2s.models.convs2s import ConvS2S
 
 TYPES = 20
-ENCODER = yaml.safe_load("""
-- {layers: 1, width: 12, kernel: 3}
-- {layers: 1, width: 8, kernel: 5}
-- {layers: 1, width: 8, kernel: 1}
-""")
+
+
+def _layers(widths: tuple[int, ...], kernels: tuple[int, ...]) -> list[dict[str, int]]:
+    sizes = zip(widths, kernels, strict=False)
+    return [{"layers": 1, "width": width, "kernel": kernel} for width, kernel in sizes]
 
 
 def architecture_of(
@@ -26,11 +25,8 @@ def architecture_of(
 ) -> ConvS2SArchitecture:
     """Describe a network by the kernel of each layer of its decoder, and what else changes."""
     stated = {
-        "encoder": ENCODER,
-        "decoder": [
-            {"layers": 1, "width": width, "kernel": kernel}
-            for width, kernel in zip((12, 12, 8), kernels, strict=False)
-        ],
+        "encoder": _layers((12, 8, 8), (3, 5, 1)),
+        "decoder": _layers((12, 12, 8), kernels),
         "embedding": 10,
         "output_embedding": 6,
         "positions": {"maximum": 30},
@@ -74,9 +70,8 @@ def batch(*lengths: int) -> torch.Tensor:
 
 def options(**changes: Any) -> DecodingSettings:
     """Return how to search, a maximum of five tokens more than the source unless told."""
-    return DecodingSettings.model_validate(
-        {"maximum_length": {"factor": 1, "offset": 5}} | changes
-    )
+    stated = {"maximum_length": {"factor": 1, "offset": 5}}
+    return DecodingSettings.model_validate(stated | changes)
 
 
 def assert_alike(

@@ -1,18 +1,17 @@
 """What a reader says of wrong input, for the tables of refusals in tests/faults."""
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
 from convs2s.errors import UserError
 
 
-def refusal(
-    function: Callable[..., object], *arguments: object, **named: object
-) -> str:
+def refusal(function: Callable[..., Any], *given: Any, **named: Any) -> str:
     """Return the message with which a function refuses its arguments."""
     with pytest.raises(UserError) as caught:
-        function(*arguments, **named)
+        function(*given, **named)
     return str(caught.value)
 
 
@@ -21,6 +20,13 @@ def says(message: str, *words: str) -> None:
     parts = " ... ".join(words).split(" ... ")
     missing = [part for part in parts if part not in message]
     assert not missing, f"{missing} not in: {message}"
+
+
+def refuses(
+    words: str, function: Callable[..., Any], *given: Any, **named: Any
+) -> None:
+    """Fail the test unless a function refuses its arguments and says these words."""
+    says(refusal(function, *given, **named), words)
 
 
 def rows(table: str) -> list[list[str]]:
