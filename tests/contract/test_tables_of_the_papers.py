@@ -23,7 +23,7 @@ from tests.contract.documents import svg_texts
 from tests.contract.score_files import read, scored_rouge
 from tests.contract.shown_tables import frame_of, table
 from tests.support.cells import bleu, write
-from tests.support.refusals import refuses, rows, says
+from tests.support.refusals import refusal, refuses, rows, says
 
 SCORED = bleu(after=30.0, before=20.0)
 
@@ -341,12 +341,8 @@ def test_a_column_names_a_metric_and_shows_its_scores(root: Path, copy: Path) ->
         assert "chrF: chrF nrefs:1|nc:6" in row["Metric"]
         expected = "33.3" if cell.task == "demo_en_fr" else "not measured"
         assert row["Errors (ours)"].startswith(expected)
-    refuses(
-        "paper.yaml: table1: column wer ... 'WRE'; did you mean 'WER'?",
-        with_columns,
-        root,
-        COLUMNS.replace("WER", "WRE"),
-    )
+    message = refusal(with_columns, root, COLUMNS.replace("WER", "WRE"))
+    says(message, "paper.yaml: table1: column wer ... 'WRE'; did you mean 'WER'?")
 
 
 # ---- the page of results ----

@@ -11,7 +11,7 @@ from safetensors.torch import save_file
 
 from convs2s.files import tensors
 from convs2s.files.tensors import DIGEST, METADATA_KEY, load_tensors, save_tensors
-from tests.support.refusals import refuses
+from tests.support.refusals import refusal, says
 
 CLEAR_REFS = Path("/proc/self/clear_refs")
 KINDS = "float64 float32 float16 bfloat16 int64 int32 int16 int8 uint8 bool"
@@ -46,13 +46,8 @@ def test_a_description_that_no_reader_takes_is_not_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(tensors, "MOST_HEADER_BYTES", 1000)
-    refuses(
-        "model: types,  ... safetensors can read at most 1,000 ... lower",
-        save_tensors,
-        tmp_path / "model",
-        {},
-        {"dictionary": "a" * 1000},
-    )
+    message = refusal(save_tensors, tmp_path / "model", {}, {"dictionary": "a" * 1000})
+    says(message, "model: types, ", "safetensors can read at most 1,000 ... lower")
     assert not list(tmp_path.iterdir())
 
 

@@ -23,7 +23,7 @@ from convs2s.files.text import text_lines, write_lines
 from convs2s.scoring.n_best import read_n_best
 from convs2s.scoring.tuned_settings import decoding_as_run
 from tests.conftest import Terminal
-from tests.support.refusals import refuses, rows, says
+from tests.support.refusals import refusal, rows, says
 
 # ---- a line ----
 
@@ -68,13 +68,8 @@ def test_what_auto_stands_for_is_said(
     stated = auto.model_dump(mode="json")
     assert decoding_as_run(stated, [], lines) == {**stated, "precision": "int8"}
     lines.write_text('{"line": 1}\n')
-    refuses(
-        "test.jsonl:1: not a translation by this program",
-        decoding_as_run,
-        stated,
-        [],
-        lines,
-    )
+    message = refusal(decoding_as_run, stated, [], lines)
+    says(message, "test.jsonl:1: not a translation by this program")
 
 
 def test_a_timing_says_what_was_translated_and_on_what(

@@ -160,12 +160,8 @@ def test_what_the_least_count_leaves_out_is_split_as_it_was_counted(
     for threshold in (5, 6):  # b and c stay whole, as they occur five times; then not
         build(threshold=threshold, minimum_count=1)
         assert read_vocabulary(table).tokens[3:] == ("b", "c", "a@@", "de")
-    refuses(
-        f"{words}: no BPE token occurs 9 times: lower threshold",
-        build,
-        threshold=9,
-        minimum_count=1,
-    )
+    message = refusal(build, threshold=9, minimum_count=1)
+    says(message, f"{words}: no BPE token occurs 9 times: lower threshold")
 
 
 def test_a_store_gives_back_what_was_written(tmp_path: Path) -> None:
@@ -189,11 +185,8 @@ def test_a_store_that_is_absent_or_of_other_batches_is_refused(
 ) -> None:
     path = tmp_path / "dataset/train.arrow"
     refuses(f"no such file: run `snakemake {path}` to make it", TokenStore, path)
-    refuses(
-        "and no folder demo_enfr: name the folder of a prepared",
-        TokenStore,
-        tmp_path / "demo_enfr/dataset/train.arrow",
-    )
+    message = refusal(TokenStore, tmp_path / "demo_enfr/dataset/train.arrow")
+    says(message, "and no folder demo_enfr: name the folder of a prepared")
     with monkeypatch.context() as patch:
         patch.setattr(stores, "ROWS_PER_BATCH", 4)
         write_store(path, [([END], [END])] * 6)

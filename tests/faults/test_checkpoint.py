@@ -112,11 +112,8 @@ def test_a_flipped_weight_is_said_with_the_member_that_holds_it(tmp_path: Path) 
     save(path, holding(torch.zeros(1000)))
     content = path.read_bytes()
     path.write_bytes(flipped(content, 8 * (content.index(bytes(4000)) + 2000)))
-    refuses(
-        "model.pt: damaged: fetch or copy the file again ... /data/0'",
-        read_checkpoint,
-        path,
-    )
+    message = refusal(read_checkpoint, path)
+    says(message, "model.pt: damaged: fetch or copy the file again ... /data/0'")
 
 
 def import_tiny(
@@ -198,8 +195,7 @@ def test_codes_that_are_none_or_another_vocabularys_are_refused(tmp_path: Path) 
         ("a b\nthree tokens here", ":3: expected two tokens and a space between"),
     ):
         codes.write_text(f"#version: 0.2\n{line}\n")
-        refuses(
-            f"{codes}{words}",
+        message = refusal(
             import_released,
             references={
                 "model": str(OLD_STYLE),
@@ -213,6 +209,7 @@ def test_codes_that_are_none_or_another_vocabularys_are_refused(tmp_path: Path) 
             languages={"source": "en", "target": "fr"},
             preparation="moses_test",
         )
+        says(message, f"{codes}{words}")
 
 
 def test_expressions_are_those_of_lists() -> None:

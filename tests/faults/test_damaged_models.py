@@ -90,22 +90,14 @@ def test_weights_and_scales_that_cannot_translate_are_refused(
     weights, fields = load_tensors(model)
     save_tensors(path, {**weights, TOKENS: weights[TOKENS] * 3e38}, fields)
     translator = LineTranslator([path], DecodingSettings(), "cpu")
-    refuses(
-        "m: finds no translation, because its scores are not finite",
-        list,
-        translator.translate(["w1 w2"]),
-    )
+    message = refusal(list, translator.translate(["w1 w2"]))
+    says(message, "m: finds no translation, because its scores are not finite")
     # Scales are read in int8 alone.
     del fields["int8_scales"]["decoder.blocks.0"]
     save_tensors(path, weights, fields)
     LineTranslator([path], DecodingSettings(), "cpu")
-    refuses(
-        "m:  ... no decoder.blocks.0 ... import ... --precision fp32",
-        LineTranslator,
-        [path],
-        DecodingSettings(precision="int8"),
-        "cpu",
-    )
+    message = refusal(LineTranslator, [path], DecodingSettings(precision="int8"), "cpu")
+    says(message, "m: ", "no decoder.blocks.0 ... import ... --precision fp32")
 
 
 BIAS = "decoder.out_projection.bias"
@@ -215,17 +207,11 @@ def test_models_and_folders_of_other_runs_are_not_decoded(runs: Path) -> None:
     check_runs(models)
     kept = first.rename(runs / "kept")
     shutil.copy(second, first)
-    refuses(
-        f"{first}: is the model of seed 2; a file of another run was put",
-        check_runs,
-        models,
-    )
+    message = refusal(check_runs, models)
+    says(message, f"{first}: is the model of seed 2; a file of another run was put")
     shutil.copy(longer, first)
-    refuses(
-        f"{first}: belongs to another training than the one in training.js",
-        check_runs,
-        models,
-    )
+    message = refusal(check_runs, models)
+    says(message, f"{first}: belongs to another training than the one in training.js")
     kept.rename(first)
     first.parent.rename(runs / "exchanged")
     longer.parent.rename(first.parent)
@@ -233,11 +219,8 @@ def test_models_and_folders_of_other_runs_are_not_decoded(runs: Path) -> None:
         "seed1/training.json: belongs to another place, because ", check_runs, [first]
     )
     other = runs.parent.rename(runs.parents[1] / "other")
-    refuses(
-        "is the model of task tiny; a file of another run",
-        check_runs,
-        [other / "models/small/seed2/model.safetensors"],
-    )
+    message = refusal(check_runs, [other / "models/small/seed2/model.safetensors"])
+    says(message, "is the model of task tiny; a file of another run")
 
 
 STATES = """
@@ -301,11 +284,8 @@ def test_results_may_be_moved_renamed_and_linked_but_not_copied_over_others(
     check_noted([first, second])
     for path in (first, note_path(first)):
         shutil.copy(path, second.with_name(path.name))
-    refuses(
-        f"{second}: belongs to another place, because .codes.sha256 ",
-        check_noted,
-        [second],
-    )
+    message = refusal(check_noted, [second])
+    says(message, f"{second}: belongs to another place, because .codes.sha256 ")
     kept = (tmp_path / "results").rename(tmp_path / "kept") / "first/vocabulary/codes"
     (tmp_path / "link").symlink_to(tmp_path / "kept/first")
     check_noted([kept, tmp_path / "link/vocabulary/codes"])

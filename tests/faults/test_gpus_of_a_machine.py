@@ -253,13 +253,8 @@ def test_bf16_needs_a_gpu_that_has_it(monkeypatch: pytest.MonkeyPatch) -> None:
     have_gpu(monkeypatch, "Tesla T4", "7.5")
     check_precision("fp32", "cuda")
     check_precision("bf16", "cpu")
-    refuses(
-        "Tesla T4 (compute capability 7.5) does not support bf16; request",
-        load_ensemble,
-        [],
-        "cuda",
-        DecodingSettings(precision="bf16"),
-    )
+    message = refusal(load_ensemble, [], "cuda", DecodingSettings(precision="bf16"))
+    says(message, "Tesla T4 (compute capability 7.5) does not support bf16; request")
     have_gpu(monkeypatch, "NVIDIA A100", "8.0")
     check_precision("bf16", "cuda:1")
 
@@ -277,12 +272,8 @@ def test_a_compiled_training_needs_a_compiler(
         ("cpu", "CXX", "g++", "(g++)"),
     ):
         monkeypatch.delenv(variable, raising=False)
-        refuses(
-            f"compile: this node has no compiler {usual}; install",
-            check_recipe,
-            compiled,
-            device,
-        )
+        message = refusal(check_recipe, compiled, device)
+        says(message, f"compile: this node has no compiler {usual}; install")
         check_recipe(Recipe(), device)
         (tmp_path / compiler).touch(mode=0o755)
         check_recipe(compiled, device)

@@ -282,12 +282,8 @@ def test_a_file_that_a_job_removes_meanwhile_is_named(
         return place(*arguments)
 
     monkeypatch.setattr(publishing, "find_start", remove)
-    refuses(
-        "gone.txt: was removed while it was exported",
-        export_results,
-        results,
-        tmp_path / "out",
-    )
+    message = refusal(export_results, results, tmp_path / "out")
+    says(message, "gone.txt: was removed while it was exported")
 
 
 def test_what_vanishes_ends_no_search(

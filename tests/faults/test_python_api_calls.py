@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from convs2s.api.translator import Translator
-from tests.support.refusals import refuses, rows
+from tests.support.refusals import refusal, refuses, rows, says
 
 ONE = ["w1"]
 
@@ -73,11 +73,8 @@ def test_a_pickle_of_other_files_is_refused(model: Path, tmp_path: Path) -> None
     changed = bytearray(files[1].read_bytes())
     changed[-1] ^= 1
     files[1].write_bytes(changed)
-    refuses(
-        f"{files[1]}: not the same file as when the Translator was",
-        pickle.loads,
-        pickled,
-    )
+    message = refusal(pickle.loads, pickled)
+    says(message, f"{files[1]}: not the same file as when the Translator was")
     refuses(f"{files[1]}: was changed since it was loaded", pickle.dumps, loaded)
     files[1].unlink()
     for _ in range(2):
@@ -89,19 +86,11 @@ def test_what_a_model_has_not(recurrent: Path, sharp: Path) -> None:
     without_attention = Translator.load(str(recurrent), device="cpu")
     (found,) = without_attention.translate(ONE)
     assert found.alignment is None
-    refuses(
-        "attention: none of the models has attention",
-        without_attention.translate,
-        ONE,
-        attention=True,
-    )
+    message = refusal(without_attention.translate, ONE, attention=True)
+    says(message, "attention: none of the models has attention")
     of_tokens = Translator.load(sharp, device="cpu", pretokenized=True)
-    refuses(
-        "split_sentences: can split raw text",
-        of_tokens.translate,
-        ONE,
-        split_sentences=True,
-    )
+    message = refusal(of_tokens.translate, ONE, split_sentences=True)
+    says(message, "split_sentences: can split raw text")
 
 
 def test_a_model_that_was_replaced_is_not_taken_for_the_one_in_memory(

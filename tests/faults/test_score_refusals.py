@@ -28,7 +28,7 @@ from convs2s.scoring.n_best import ListedHypothesis
 from convs2s.scoring.reranking import curve
 from convs2s.scoring.rouge import RougeOptions, rouge
 from tests.contract.score_files import decoded, report, scored_bleu, scored_rouge
-from tests.support.refusals import refuses, rows, says
+from tests.support.refusals import refusal, refuses, rows, says
 
 TWO = ["a b", "c"]
 ONE = ["a b"]
@@ -54,8 +54,8 @@ def test_systems_and_features() -> None:
     outputs = partial(compare_outputs, form="tokenized", names=names, most=1)
     refuses("old: 1 lines", outputs, ONE, TWO, TWO, source=None)
     refuses("new: 2 ... the source has 1", outputs, TWO, TWO, TWO, source=ONE)
-    refuses("list:7:  ... 'LogLikelihood= ", curve, [[LISTED]], ONE, ONE, str)
-    refuses("list:7:  ... choose another name", LISTED.with_feature, "LM", 1)
+    says(refusal(curve, [[LISTED]], ONE, ONE, str), "list:7: ", "'LogLikelihood= ")
+    says(refusal(LISTED.with_feature, "LM", 1), "list:7: ", "choose another name")
 
 
 # A line ends as LINE says below.
@@ -105,13 +105,8 @@ def test_translations_and_references(tmp_path: Path) -> None:
         lines = [decoded(1, "a"), second]
         refuses(words, scored_bleu, tmp_path, "bleu", lines)
         assert not (tmp_path / "bleu").exists()
-    refuses(
-        "lines: 3 lines ... reference1 has 2",
-        scored_rouge,
-        tmp_path,
-        "rouge",
-        references=[["a"] * 3, TWO],
-    )
+    message = refusal(scored_rouge, tmp_path, "rouge", references=[["a"] * 3, TWO])
+    says(message, "lines: 3 lines ... reference1 has 2")
 
 
 STATED = """
@@ -156,19 +151,11 @@ def test_statistics(monkeypatch: pytest.MonkeyPatch) -> None:
         b64encode(compress(bytes(24)))[:-8],
         b64encode(compress(bytes(24 * 11))),  # more lines than are read
     ):
-        refuses(
-            "ledger:3:  ... not encoded statistics",
-            decode_statistics,
-            packed.decode(),
-            "ledger:3",
-        )
+        message = refusal(decode_statistics, packed.decode(), "ledger:3")
+        says(message, "ledger:3: ", "not encoded statistics")
     matches = encode_statistics(np.array([[2, 2, 2, 1, 0, 0], [2, 2, 2, 2, 0, 0]]))
-    refuses(
-        "ledger:3:  ... sentence 2 has more matching n-grams than",
-        decode_statistics,
-        matches,
-        "ledger:3",
-    )
+    message = refusal(decode_statistics, matches, "ledger:3")
+    says(message, "ledger:3: ", "sentence 2 has more matching n-grams than")
 
 
 METRICS = """

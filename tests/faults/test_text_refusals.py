@@ -25,7 +25,7 @@ def test_codes() -> None:
     refuses("line 3 ... two tokens ... 'x'", Bpe, "#version: 0.2\na b\nx\n")
     refuses("glossaries: '(' ... missing )", Bpe, CODES, glossaries=["("])
     slow = Bpe(CODES, glossaries=[r"(?:\w|\w\w)+[^\w]"])
-    refuses("glossaries:  ... more than 1 s ... 'llll", slow.split, "l" * 60)
+    says(refusal(slow.split, "l" * 60), "glossaries: ", "more than 1 s ... 'llll")
 
 
 def test_a_glossary_that_takes_all_memory_is_never_compiled(
@@ -38,7 +38,11 @@ def test_a_glossary_that_takes_all_memory_is_never_compiled(
         "(?x)a{ 1 000 000 000}",
         "(?x)a{1# }\n000000000}",
     ):
-        refuses("glossaries:  ... too large ... smaller counts", Glossaries, [pattern])
+        says(
+            refusal(Glossaries, [pattern]),
+            "glossaries: ",
+            "too large ... smaller counts",
+        )
 
 
 LINKS = r"""
@@ -56,14 +60,10 @@ def test_links_of_another_text(tmp_path: Path) -> None:
     made = {"dictionary": tmp_path / "d", "candidates": tmp_path / "c"}
     for found, line in rows(LINKS):
         links.write_text(f"{found}\n")
-        refuses(
-            f"links:{line}: the links are not those of this text: align the ",
-            build_dictionary,
-            source=text,
-            target=text,
-            links=links,
-            **made,
+        message = refusal(
+            build_dictionary, source=text, target=text, links=links, **made
         )
+        says(message, f"links:{line}: the links are not those of this text: align the ")
 
 
 def test_an_aligner_that_is_not_installed(
@@ -119,9 +119,5 @@ def test_a_preparation_of_the_users_own(tmp_path: Path) -> None:
         own = Preparation("own", "en")
         refuses(words, own.prepare, "a")
         refuses(words, own.restore, "a")
-    refuses(
-        "preparation nothing: AttributeError: 'NoneType' object",
-        Preparation,
-        "nothing",
-        "en",
-    )
+    message = refusal(Preparation, "nothing", "en")
+    says(message, "preparation nothing: AttributeError: 'NoneType' object")

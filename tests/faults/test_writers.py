@@ -34,7 +34,7 @@ from convs2s.training.state_folder import ProgressFile
 from tests.faults.limits import files_of_at_most
 from tests.faults.systems import READS_PROC
 from tests.support.archives import FilesBelow
-from tests.support.refusals import refuses, says
+from tests.support.refusals import refusal, refuses, says
 
 ROOM = 20_000
 """Bytes that a file may have: enough for headers, too few for what is written here."""
@@ -210,12 +210,8 @@ def test_a_removal_that_stops_is_finished_by_the_next_writer(
 
 def test_a_file_in_the_folders_place_is_said(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    refuses(
-        "file/out: cannot be written: File exists",
-        write_lines,
-        tmp_path / "file/out",
-        [],
-    )
+    message = refusal(write_lines, tmp_path / "file/out", [])
+    says(message, "file/out: cannot be written: File exists")
     with pytest.raises(FileNotFoundError), scratch_folder(tmp_path):
         (tmp_path / "absent").read_text()
 

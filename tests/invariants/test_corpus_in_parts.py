@@ -21,7 +21,7 @@ from convs2s.files.text import NO_MARK, read_line_pairs, read_lines, write_lines
 from convs2s.text.corpus_filter import read_report, tokenize_and_filter
 from convs2s.text.preparation import Preparation
 from tests.support.archives import FilesBelow
-from tests.support.refusals import refuses, says
+from tests.support.refusals import refusal, says
 
 LIMITS: dict[str, Any] = {"minimum": 1, "maximum": 20, "ratio": 1.5}
 PREPARE = Preparation("none", "en").prepare, Preparation("none", "fr").prepare
@@ -82,13 +82,8 @@ def test_results_do_not_depend_on_the_number_of_parts(tmp_path: Path) -> None:
 def test_more_parts_than_lines_are_refused_with_the_option_that_sets_them(
     tmp_path: Path,
 ) -> None:
-    refuses(
-        "2 lines for 3 parts: set fewer, by --set-scatter parts=2",
-        prepare_in_parts,
-        raw_text(tmp_path, 2),
-        tmp_path / "made",
-        3,
-    )
+    message = refusal(prepare_in_parts, raw_text(tmp_path, 2), tmp_path / "made", 3)
+    says(message, "2 lines for 3 parts: set fewer, by --set-scatter parts=2")
     assert not list((tmp_path / "made").iterdir())
 
 
@@ -119,8 +114,5 @@ def test_the_table_of_pairs_states_the_papers_number(tmp_path: Path) -> None:
     says(unlimited, "dropped: a line of validation or test text 0 0")
     assert "None" not in unlimited
     valid.write_text(json.dumps(REPORT | {"settings": "maximum 12"}))
-    refuses(
-        "train: was made with maximum 20,  ... with maximum 12: restore",
-        counted,
-        **LIMITS,
-    )
+    message = refusal(counted, **LIMITS)
+    says(message, "train: was made with maximum 20, ", "with maximum 12: restore")

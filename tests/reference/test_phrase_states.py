@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+import yaml
 
 from convs2s.config.paper import Phrases
 from convs2s.data.vocabulary import END
@@ -73,14 +74,18 @@ def test_the_projection_is_that_of_the_covariance() -> None:
     assert explained == (0, 0)
 
 
+SHARES = yaml.safe_load("""
+- [[[0, 1], [0, 1], [2, 5], [2, 5]], [0, 0, 1, 1], 1]
+- [[[0, 1], [0, 1], [2, 5], [2, 5]], [0, 1, 0, 1], 0]
+# 20 around the mean 3, 16 of it between 1 and 5.
+- [[[0], [2], [4], [6]], [0, 0, 1, 1], 0.8]
+- [[[1], [1], [1], [1]], [0, 0, 1, 1], 0]
+""")
+"""States, the meaning of each, and the share of the variance that is between meanings."""
+
+
 def test_the_share_between_meanings() -> None:
-    for states, meanings, share in (
-        ([[0, 1], [0, 1], [2, 5], [2, 5]], [0, 0, 1, 1], 1),
-        ([[0, 1], [0, 1], [2, 5], [2, 5]], [0, 1, 0, 1], 0),
-        # 20 around the mean 3, 16 of it between 1 and 5.
-        ([[0], [2], [4], [6]], [0, 0, 1, 1], 16 / 20),
-        ([[1], [1], [1], [1]], [0, 0, 1, 1], 0),
-    ):
+    for states, meanings, share in SHARES:
         found = share_between(np.array(states, float), meanings)
         assert found == pytest.approx(share)
 

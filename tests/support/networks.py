@@ -16,7 +16,7 @@ TYPES = 20
 
 
 def _layers(widths: tuple[int, ...], kernels: tuple[int, ...]) -> list[dict[str, int]]:
-    sizes = zip(widths, kernels, strict=False)
+    sizes = zip(widths, kernels, strict=False)  # fewer kernels: fewer layers
     return [{"layers": 1, "width": width, "kernel": kernel} for width, kernel in sizes]
 
 
