@@ -221,6 +221,8 @@ def _make_database(slurm: Slurm) -> None:
     command = (
         f"mariadb-install-db --no-defaults --datadir={slurm.folder}/database"
         f" --user={user} --skip-test-db"
+        # In /tmp, a server that starts removes the temporary tables of others.
+        f" --tmpdir={slurm.folder}"
         # Its default would have a plain user asked for a password.
         f" --auth-root-authentication-method=socket --auth-root-socket-user={user}"
         " --force"  # where localhost does not resolve
