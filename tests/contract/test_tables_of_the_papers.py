@@ -30,6 +30,9 @@ SCORED = bleu(after=30.0, before=20.0)
 pytestmark = pytest.mark.usefixtures("in_folder")
 
 
+OF_OTHER_TABLES = {"further_rows", "lstm_text", "opponents", "trainings"}
+
+
 def of_row(settings: Settings, table: str, row: int) -> list[Cell]:
     return [cell for cell in cells(settings, table) if cell.address.row == row]
 
@@ -39,7 +42,7 @@ def test_a_model_file_stands_for_one_model(root: Path) -> None:
     for scale in ("paper", "multi30k", "multi30k_trained", "demo"):
         settings = load(root, {"scale": scale})
         papers: dict[str, object] = {}
-        for name in settings.paper.keys() - {"further_rows", "lstm_text", "trainings"}:
+        for name in settings.paper.keys() - OF_OTHER_TABLES:
             for cell in cells(settings, name):
                 row = settings.paper[name].rows[cell.address.row]
                 shown = row.task, row.model

@@ -25,9 +25,11 @@ SCALES = {"paper": 3, "multi30k": 4, "multi30k_trained": 4, "demo": 4, "mirror":
 
 def printed(settings: Settings, cell: CellName) -> float | None:
     table = settings.paper[cell.table]
-    value = printed_number(table.rows[row_index(cell, settings.paper, "")], cell.column)
-    (measure,) = (one.measure for one in table.columns if one.key == cell.column)
-    return -value if value is not None and measure in LOWER_IS_BETTER else value
+    row = table.rows[row_index(cell, settings.paper, "")]
+    value = printed_number(row, cell.column)
+    (column,) = (one for one in table.columns if one.key == cell.column)
+    lower = row.measure_in(column) in LOWER_IS_BETTER
+    return -value if value is not None and lower else value
 
 
 def test_no_claim_has_its_sides_the_wrong_way_round(settings: Settings) -> None:

@@ -12,7 +12,7 @@ from tests.support.golden import DATA
 
 with (DATA / "paper/tables.tsv").open(encoding="utf-8", newline="") as stream:
     ROWS = list(csv.DictReader(stream, delimiter="\t"))
-OF_THIS_PROJECT = {"further_rows", "trainings"}
+OF_THIS_PROJECT = {"further_rows", "opponents", "trainings"}
 
 
 def listed(values: Mapping[str, object]) -> str:
