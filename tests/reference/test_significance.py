@@ -1,6 +1,7 @@
 """Tests by chance: against formulas, against the bootstrap that compares files, by simulation."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from convs2s.scoring import significance
 from convs2s.scoring.bleu import compare, corpus_bleu, length_ratio, statistics_of
 from convs2s.scoring.significance import (
     Effect,
+    Pool,
     SampledRuns,
     drawn_measures,
     effect_of,
@@ -171,20 +173,35 @@ def runs_of(order: np.random.Generator, share: np.ndarray, sign: int) -> Sampled
 
 
 @pytest.mark.parametrize(
-    ("ahead", "hard", "held", "contrary"),
-    [(0.0, 0.02, (6, 44), (6, 44)), (0.0082, 0.01, (800, 1000), (0, 1))],
+    ("ahead", "hard", "others", "held", "contrary"),
+    [
+        (0.0, 0.02, 0, (6, 44), (6, 44)),
+        (0.0, 0.02, 10, (6, 44), (6, 44)),
+        (0.0082, 0.01, 0, (800, 1000), (0, 1)),
+        (0.0082, 0.01, 10, (900, 1000), (0, 1)),
+    ],
 )
 def test_verdicts_of_a_thousand_claims_are_as_docs_claims_md_says(
-    ahead: float, hard: float, held: tuple[int, int], contrary: tuple[int, int]
+    ahead: float,
+    hard: float,
+    others: int,
+    held: tuple[int, int],
+    contrary: tuple[int, int],
 ) -> None:
-    """A system is ahead by a share of right words; systems differ in what they find hard."""
+    """A system is ahead by a share of right words; systems differ in what they find hard.
+
+    With other systems, the variance between runs is pooled.
+    """
     order = np.random.default_rng(1)
     verdicts = []
     for _ in range(1000):
         difficulty = 0.6 + order.normal(0, 0.12, 80)
         first = runs_of(order, difficulty + ahead + order.normal(0, hard, 80), 1)
         second = runs_of(order, difficulty + order.normal(0, hard, 80), -1)
-        effect = effect_of([first, second])
+        pool = Pool.of(
+            [first.scores, second.scores, *order.normal(0, 0.25, (others, 3))]
+        )
+        effect = effect_of([replace(first, pool=pool), replace(second, pool=pool)])
         if effect.p_value(0.0)[0] < 0.05:
             verdicts.append(effect.value > 0)
     assert held[0] <= verdicts.count(True) <= held[1]
