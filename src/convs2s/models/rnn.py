@@ -15,10 +15,13 @@ c cells of a layer and direction.
 
 import math
 from collections.abc import Sequence
+from contextlib import nullcontext
+from functools import partial
 from typing import NamedTuple, cast
 
 import torch
 from torch import Tensor, nn
+from torch.backends import mkldnn
 from torch.nn import functional
 
 from convs2s.config.architecture import RnnArchitecture
@@ -189,13 +192,18 @@ class RnnDecoder(nn.Module):
         """
         after = list(states)
         if self.feeds_context:
+            # In fp32, oneDNN's backward pass through one step of an LSTM takes three times as long
+            # as torch's own.
+            uses_own = self.training and not torch.is_autocast_enabled("cpu")
+            kernels = partial(mkldnn.flags, False) if uses_own else nullcontext
             outputs = []
             contexts = []
             attentions = []
             for token in embedded.split(1, dim=1):  # (R, 1, f)
                 last = after[-1][0].transpose(0, 1)  # (R, 1, c), the top layer's output
                 context, attention = self.attend(last, memory)
-                x, after = self._advance(torch.cat([token, context], 2), after)
+                with kernels():
+                    x, after = self._advance(torch.cat([token, context], 2), after)
                 outputs.append(x)
                 contexts.append(context)
                 attentions.append(attention)
