@@ -91,10 +91,12 @@ def pca(states: Array) -> tuple[Array, tuple[float, float]]:
     """
     centered = _centered(states)
     _, sizes, components = np.linalg.svd(centered, full_matrices=False)
+    # components: (min(N, d), d), one in each row
     largest = np.abs(components).argmax(1)
     signs = np.sign(components[np.arange(len(components)), largest])
     points = centered @ (components * signs[:, None])[:2].T
-    # A component below this limit is a rounding error: all states are on a line, or equal.
+    # If all states are equal or on a line, the coordinates on the components that have no variance
+    # are rounding errors.
     points[:, sizes[:2] < _ROUNDING * sizes[0]] = 0.0
     variance = sizes**2
     # If all states are equal, both shares are 0, not 0 / 0.
@@ -114,7 +116,7 @@ def chance_of_share(states: Array, meanings: Sequence[int]) -> tuple[float, floa
     groups = [
         np.flatnonzero(np.array(meanings) == meaning) for meaning in np.unique(meanings)
     ]
-    labels = np.sort(meanings)
+    labels = np.sort(meanings)  # the meanings of the states, one group after the other
 
     def share(*permuted: NDArray[np.integer[Any]]) -> float:
         """Return the share if the n-th meaning has the n-th group of indices."""
@@ -147,7 +149,10 @@ def share_between(
 
 
 def _centered(states: Array) -> NDArray[np.float64]:
-    """Return the states minus their mean in float64. In float32 it would depend on their order."""
+    """Return the states minus their mean, in float64.
+
+    In float32, the mean would depend on the order of the states.
+    """
     exact: NDArray[np.float64] = states.astype(np.float64)
     exact -= exact.mean(0)
     return exact
