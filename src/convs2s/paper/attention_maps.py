@@ -63,7 +63,7 @@ def read_example(path: Path) -> ExampleAttention:
 def plot_example(*, example: Path, outputs: Sequence[Path]) -> None:
     """Draw a heat map for each decoder layer, two in a row, as wide as a column of a paper."""
     shown = read_example(example)
-    # Two maps share the width of a panel, unless their cells would have less than 4 pixels.
+    # Two maps share the width of a panel, unless their cells would be smaller than 4 pixels.
     cell = max(4, PANEL_WIDTH // 2 // len(shown.target_tokens))
     panels = attention_maps(
         shown.weights, shown.source_tokens, shown.target_tokens, cell=cell

@@ -89,7 +89,7 @@ class Cell:
 
     @property
     def jobs(self) -> list[str]:
-        """The names of the jobs that compute the numbers from the models, in their order."""
+        """The names of the jobs that compute the numbers from the models, in the order they run."""
         return [
             job.format(
                 testset=self.testset, decoding=self.decoding, phrases=self.phrases
@@ -100,7 +100,7 @@ class Cell:
     def tuning_jobs(self, development_set: str) -> list[str]:
         """Return the names of the jobs that tune the length penalty on a development set.
 
-        The list is empty for numbers that training itself writes, with no job after it.
+        The list is empty for numbers that the training itself writes, because no job follows it.
         """
         if not self.jobs:
             return []

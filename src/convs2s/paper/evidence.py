@@ -109,7 +109,7 @@ class Evidence:
     def scores(self, quantity: Quantity = "score") -> list[float]:
         """Return a quantity of each run, on the test set as it is.
 
-        Quantities other than the score leave out the runs whose sentences are not in the ledger.
+        For a quantity other than the score, runs without sentences in the ledger are left out.
         """
         if quantity == "score":
             return [entry.scores[self.measure].score for entry in self.entries]
@@ -128,6 +128,7 @@ class Evidence:
     ) -> list[SetScores]:
         """Compute a quantity of each run whose sentences are in the ledger."""
         field: str = quantity  # the name of the quantity in `Measures`
+        # Only BLEU and the length ratio are scores that follow from sentences.
         if quantity == "score":
             field = "length_ratio" if self.measure == "length_ratio" else "bleu"
         return [
@@ -215,7 +216,7 @@ def evidence(
 
 
 TrainedAlike = tuple[object, ...]
-"""What the runs of a cell have in common with those of the cells whose variances are pooled."""
+"""What cells must have in common so that their variances are pooled (`trained_alike`)."""
 
 
 def trained_alike(entries: Iterable[LedgerEntry], measure: str) -> TrainedAlike | None:

@@ -36,7 +36,7 @@ _PLAIN = rf"^(?:[^{_REFUSED}\]]|\]+[^{_REFUSED}\](])*\]*$"
 Plain = Annotated[str, Field(max_length=1000, pattern=_PLAIN)]
 Digest = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
 Day = Annotated[str, Field(pattern="^[0-9]{4}-[0-9]{2}-[0-9]{2}$")]
-Packed = Annotated[str, Field(pattern="^[A-Za-z0-9+/=]*$")]
+Packed = Annotated[str, Field(pattern="^[A-Za-z0-9+/=]*$")]  # base64
 
 
 def fingerprint_of(inputs: Mapping[str, object]) -> str:

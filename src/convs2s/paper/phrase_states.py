@@ -51,22 +51,22 @@ def project_phrases(
     for number, texts_of_meaning in enumerate(phrases.meanings):
         texts += texts_of_meaning
         meanings += [number] * len(texts_of_meaning)
-    read = final_states(model, texts)
-    for text, words in zip(texts, read.unknown, strict=True):
+    encoded = final_states(model, texts)
+    for text, words in zip(texts, encoded.unknown, strict=True):
         if words:
             print(
                 f"warning: phrases {header['name']}: {text!r} has words that {header['model']} "
                 f"of {header['task']} does not know: {', '.join(words)} (config/phrases.yaml)",
                 file=sys.stderr,
             )
-    points, explained = pca(read.states)
-    chance, p = chance_of_share(read.states, meanings)
+    points, explained = pca(encoded.states)
+    chance, p = chance_of_share(encoded.states, meanings)
     states = []
     for index, text in enumerate(texts):
         x, y = points[index].tolist()
-        unknown = len(read.unknown[index])
+        unknown = len(encoded.unknown[index])
         states.append(
-            PhraseState(text, meanings[index], read.tokens[index], unknown, x, y)
+            PhraseState(text, meanings[index], encoded.tokens[index], unknown, x, y)
         )
     written = PhraseMap(
         **header,
@@ -74,7 +74,7 @@ def project_phrases(
         title=phrases.title,
         source=phrases.source,
         explained=explained,
-        apart=share_between(read.states, meanings),
+        apart=share_between(encoded.states, meanings),
         states=states,
         p=p,
         chance=chance,

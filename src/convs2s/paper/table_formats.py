@@ -184,7 +184,7 @@ def svg(sheet: Sheet) -> str:
     """
     header, rows, notes = sheet.printed()
     widths = fitted(list(zip(header, *rows, strict=True)), _LETTERS)
-    across = max(_letters_across(widths), _LETTERS)
+    across = max(_letters_across(widths), _LETTERS)  # width of the drawing in letters
     # The header is passed as a row, because tabulate pads the columns below a header argument.
     ruled: list[object] = [header]  # the header, then a line and a row for each row
     for row in rows:

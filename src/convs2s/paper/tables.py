@@ -89,11 +89,11 @@ def table_rows(
     """
     printed = settings.paper[name]
     rows = list[TableRow]()
-    for number in settings.scale.shown_rows(printed):
-        row = printed.rows[number]
-        row_cells = {}
+    for index in settings.scale.shown_rows(printed):
+        row = printed.rows[index]
+        row_cells = {}  # key of a column -> cell
         for cell in shown:
-            if cell.address.row == number:
+            if cell.address.row == index:
                 row_cells[cell.address.column] = cell
         values: dict[str, TableValue] = {}
         # A row also names what was really run: the task that stands in for the paper's text, and
