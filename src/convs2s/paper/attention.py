@@ -67,12 +67,12 @@ def attention_page(example: ExampleAttention) -> str:
 
     The last program of the page sets ``data-ready`` on the root element when the view is built.
     """
-    is_ready = 'document.documentElement.dataset.ready = "yes";\n'
+    mark_ready = 'document.documentElement.dataset.ready = "yes";\n'
     view = asset("attention_view.js") + asset("attention.js")
     styles = map(asset, ("page.css", "attention_view.css", "attention_page.css"))
     content = {"example": example}
     return render_page(
-        "attention_page.html.j2", content, programs=[view, is_ready], styles=styles
+        "attention_page.html.j2", content, programs=[view, mark_ready], styles=styles
     )
 
 
@@ -82,6 +82,8 @@ def sentence_of(
     line: int | None,
 ) -> str:
     """Return ``stated``, or if it is None, the line with number ``line`` (from 1) of a text file.
+
+    ``text`` is the path of the text file. ``line`` may be None only if there is a ``stated``.
 
     Raises:
         UserError: the file does not have this line.

@@ -63,7 +63,7 @@ def read_example(path: Path) -> ExampleAttention:
 def plot_example(*, example: Path, outputs: Sequence[Path]) -> None:
     """Draw a heat map for each decoder layer, two in a row, as wide as a column of a paper."""
     shown = read_example(example)
-    # Two maps share the width of a panel, unless their cells would have less than 4 pixels.
+    # Two maps share the width of a panel, unless their cells would be smaller than 4 pixels.
     cell = max(4, PANEL_WIDTH // 2 // len(shown.target_tokens))
     panels = attention_maps(
         shown.weights, shown.source_tokens, shown.target_tokens, cell=cell
@@ -83,8 +83,8 @@ def plot_attention_maps(
     cell = _LARGEST_MAP // max(len(source), len(target))
     cell = min(_LARGEST_CELL, max(_SMALLEST_CELL, cell))
     panels = attention_maps(weights, source, target, cell=cell)
-    # So many maps in a row make the figure about twice as wide as high. The height of a map is
-    # proportional to the length of the source, its width to that of the target.
+    # This number of columns makes the figure about twice as wide as high: its width is proportional
+    # to columns * target, and its height to panels / columns * source.
     columns = math.ceil(math.sqrt(2 * len(panels) * len(source) / len(target)))
     save_figure(
         panels,
@@ -118,8 +118,8 @@ def attention_maps(
             f"attention over {targets} target and {sources} source positions, but there are "
             f"{len(target)} target and {len(source)} source words"
         )
-    # The legend has symbols. A gradient would have an id that counts up within a process, so the
-    # bytes of the SVG would depend on what was drawn before.
+    # The legend has symbols and no gradient. A gradient gets an id that counts up within a process,
+    # so the bytes of the SVG would depend on what was drawn before.
     symbols = {
         "type": "symbol",
         "symbolType": "square",
@@ -130,7 +130,7 @@ def attention_maps(
         rows: list[Point] = []
         for j, target_word in enumerate(target):
             for i, source_word in enumerate(source):
-                # In "s" and "t", a number keeps equal words apart.
+                # Vega-Lite would merge equal words, so "s" and "t" begin with the position.
                 rows.append(
                     {
                         "s": f"{i} {shorten(source_word)}",
@@ -159,7 +159,7 @@ def spread(weights: NDArray[np.floating[Any]]) -> str:
     The text states the largest weight and the entropy in nats, both as means over the target.
     Ghader and Monz (2017) measure attention by this entropy.
     """
-    # A weight of 0 adds nothing to the entropy.
+    # A weight of 0 adds nothing to the entropy, so its logarithm is replaced by log(1).
     entropies = -np.sum(weights * np.log(np.where(weights > 0, weights, 1)), axis=1)
     return f"largest {weights.max(axis=1).mean():.2f}, entropy {entropies.mean():.2f}"
 

@@ -21,9 +21,9 @@ _LINE = 54
 
 @dataclass(frozen=True)
 class Depth:
-    """One network of the figure. On one side, its number of layers differs from the others'."""
+    """One network of the figure, with a number of layers in its encoder or its decoder."""
 
-    side: str  # the side whose layers vary: encoder or decoder
+    side: str  # the side whose number of layers varies: encoder or decoder
     layers: int  # number of layers on this side
     paper: float | None  # BLEU that the paper prints; None if the paper only plots it
     # Mean over our seeds; None if no seed was run, or if the scores have different signatures.
@@ -84,9 +84,9 @@ def depths(
     that of the first column.
     """
     printed = settings.paper[name]
-    bleu = printed.columns[0].key
+    bleu_column = printed.columns[0].key
     cell_of_row = {
-        cell.address.row: cell for cell in shown if cell.address.column == bleu
+        cell.address.row: cell for cell in shown if cell.address.column == bleu_column
     }
     found = []
     for number in settings.scale.shown_rows(printed):
@@ -98,7 +98,7 @@ def depths(
             Depth(
                 side=row.group,
                 layers=int(row.x),
-                paper=printed_number(row, bleu),
+                paper=printed_number(row, bleu_column),
                 bleu=cell.mean if cell else None,
                 deviation=cell.deviation if cell else None,
                 seeds=len(cell.entries) if cell else 0,
@@ -110,9 +110,9 @@ def depths(
 def layer_panels(networks: Sequence[Depth], *, on_stand_in: bool) -> list[Panel]:
     """Return two panels: our BLEU by the number of layers, and the paper's.
 
-    Both panels have the same BLEU axis. On stand-in data each has its own, because only the shapes
-    of the curves can be compared there. Below the second, the networks without a point of ours are
-    listed: those that were not run, and those whose seeds' scores have no mean.
+    Both panels have the same BLEU axis. On stand-in data, each panel has its own axis, because only
+    the shapes of the curves can be compared. A note below the second panel lists the networks
+    without a point of ours: those that were not run, and those whose seeds' scores have no mean.
     """
     ours: list[Point] = []
     papers: list[Point] = []
@@ -148,7 +148,7 @@ def layer_panels(networks: Sequence[Depth], *, on_stand_in: bool) -> list[Panel]
     if any(network.deviation is not None for network in networks):
         our_title = "ours, mean ± standard deviation over seeds"
     label = ["layers of the encoder or decoder"]
-    label_and_note = list(label)
+    label_and_note = list(label)  # the note is printed below the label of the x-axis
     for why, sides in absent.items():
         note = "; ".join(f"{side} {spans(layers)}" for side, layers in sides.items())
         label_and_note += textwrap.wrap(f"{why}: {note}", _LINE)
@@ -170,8 +170,8 @@ def layer_panels(networks: Sequence[Depth], *, on_stand_in: bool) -> list[Panel]
             bleu=domain,
         )
         if not points:
-            # Vega-Lite warns in the browser's console of a line without data. The last chart
-            # layer, the point marks, keeps the axes.
+            # Without data, Vega-Lite would warn about the lines in the browser's console. The last
+            # layer of the chart, the points, is enough to draw the axes.
             panel["layer"] = panel["layer"][-1:]
         panels.append(panel)
     return panels

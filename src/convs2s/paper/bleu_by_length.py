@@ -72,6 +72,7 @@ def plot_bleu_by_length(
     """
     sources = list(read_lines(source))
     references = list(read_lines(reference))
+    # File of a system -> its translations.
     translated = {system: [" ".join(line.words) for line in read_translations(system)]}
     if baseline is not None:
         groups = every_sentence(read_n_best(read_lines(baseline), str(baseline)))
@@ -108,16 +109,16 @@ def bleu_by_length(
     A word without a rank counts as one rank below the rarest word. The mean rank of a sentence
     without words is 0.
     """
-    words = [line.split() for line in sources]
-    unknown = len(rank_of_word) + 1
-    lengths = [len(row) for row in words]
+    sentences = [line.split() for line in sources]
+    unknown = len(rank_of_word) + 1  # the rank of a word that has none
+    lengths = [len(words) for words in sentences]
     mean_ranks = []
-    for row in words:
-        mean_ranks.append(
-            sum(rank_of_word.get(word, unknown) for word in row) / max(len(row), 1)
-        )
+    for words in sentences:
+        sum_of_ranks = sum(rank_of_word.get(word, unknown) for word in words)
+        mean_ranks.append(sum_of_ranks / max(len(words), 1))
     for by, values in (("length", lengths), ("rank", mean_ranks)):
         numbers = np.array(values, dtype=float)
+        # Each group is the indices of its sentences.
         groups = groups_of_equal_size(numbers, GROUPS)
         for curve, lines in curves.items():
             for group in groups:
@@ -140,10 +141,12 @@ def bleu_by_length(
 def groups_of_equal_size(
     values: NDArray[np.float64], count: int
 ) -> list[NDArray[np.intp]]:
-    """Divide values into at most ``count`` groups by rising value, and return their indices.
+    """Divide values into at most ``count`` groups; return the indices of the values of each group.
 
-    The groups are of about equal size. Equal values are in the same group.
+    The groups are of about equal size, the group of the lowest values first. Equal values are in
+    the same group.
     """
+    # Each edge is one of the values ("inverted_cdf"). Frequent values may give equal edges.
     edges = np.unique(
         np.quantile(values, np.arange(1, count) / count, method="inverted_cdf")
     )
@@ -174,6 +177,7 @@ def _panel(points: Sequence[GroupBleu], by: str) -> Panel:
         "bleu_by_length",
         points=rows,
         axis=AXES[by],
+        # A Vega expression: the label of the group at a place of the axis.
         span=f"{json.dumps(spans)}[datum.value]",
         # Both panels have the same axis of BLEU, from 0 to above the best score.
         bleu=[0, 1.05 * max(1.0, *(point.bleu for point in points))],

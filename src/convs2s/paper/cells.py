@@ -37,8 +37,9 @@ class CellAddress:
 class Cell:
     """One value of a table that this project measures, and the runs that it is computed from.
 
-    If the scale has stand-ins for the task, model, test set or phrases, the cell has these. Test
-    set, decoding, phrases and n-best list are None if the measure does not need them.
+    If the scale has stand-ins for the task, model, test set or phrases, the cell names the
+    stand-ins. Test set, decoding, phrases and n-best list are None if the measure does not need
+    them.
     """
 
     address: CellAddress
@@ -88,7 +89,7 @@ class Cell:
 
     @property
     def jobs(self) -> list[str]:
-        """The names of the jobs that compute the numbers from the models, in their order."""
+        """The names of the jobs that compute the numbers from the models, in the order they run."""
         return [
             job.format(
                 testset=self.testset, decoding=self.decoding, phrases=self.phrases
@@ -99,7 +100,7 @@ class Cell:
     def tuning_jobs(self, development_set: str) -> list[str]:
         """Return the names of the jobs that tune the length penalty on a development set.
 
-        The list is empty for numbers that training itself writes, with no job after it.
+        The list is empty for numbers that the training itself writes, because no job follows it.
         """
         if not self.jobs:
             return []
@@ -147,8 +148,9 @@ def cells(
 ) -> list[Cell]:
     """Return the cells of a table or figure that this project measures at the current scale.
 
-    ``results`` is the folder of the results; None for that of the scale. It differs in a job whose
-    input paths begin with the prefix of a module, or with the folder of a storage's local copies.
+    ``results`` is the folder of the results; None for that of the scale. A job has another folder
+    if its input paths begin with the prefix of a module, or with the folder of a storage's local
+    copies.
 
     Raises:
         UserError: config/paper.yaml has no such table; the message names the nearest one.
@@ -156,23 +158,25 @@ def cells(
     check_known("config/paper.yaml", "table", name, settings.paper)
     layout = Layout(results or settings.scale.results_dir, settings.scale.downloads_dir)
     printed = settings.paper[name]
-    known = RunInputs(settings)
+    run_inputs = RunInputs(settings)
     found = []
     for number, row in enumerate(printed.rows):
         for column in printed.columns:
             address = CellAddress(name, number, column.key)
-            if cell := _cell(settings, address, row, column, layout, known):
+            if cell := _cell(settings, address, row, column, layout, run_inputs):
                 found.append(cell)
     return found
 
 
 def stand_ins(scale: Scale, row: Row) -> tuple[str, str] | None:
-    """Return the task and model that are used for those of a row; None if one has no stand-in."""
+    """Return the task and model that the scale uses for those of a row; None if it lacks one."""
     if row.task is None or row.model is None:
         return None
     task = scale.task_for(row.task)
     model = scale.model_for(row.model)
-    return None if task is None or model is None else (task, model)
+    if task is None or model is None:
+        return None
+    return task, model
 
 
 def _cell(
@@ -181,7 +185,7 @@ def _cell(
     row: Row,
     column: Column,
     layout: Layout,
-    known: RunInputs,
+    run_inputs: RunInputs,
 ) -> Cell | None:
     """Return the cell of a row in a column; None if nothing is measured there at this scale."""
     scale = settings.scale
@@ -194,6 +198,7 @@ def _cell(
     task, model = task_and_model
     if task in settings.broken:
         return None  # `Plan.check_tasks` has refused the commands that need this task
+    # An extension's metric is computed only for the tasks that state it.
     if measure not in MEASURES and measure not in settings.tasks[task].metrics:
         return None
     file = MEASURES[measure].file
@@ -209,6 +214,7 @@ def _cell(
     n_best = None
     if file == RESCORED:
         n_best = settings.tasks[task].n_best.get(testset or "")
+        # At some scales, the list of a run of this project stands in for the task's.
         if scale.n_best is not None:
             n_best = str(scale.n_best)
         if n_best is None:
@@ -217,7 +223,7 @@ def _cell(
     records = []
     for run in scale.runs_for(row.runs, address.table):
         names = RunNames(task, model, run, testset, decoding)
-        inputs = known.of(file.suffix, names, phrases)
+        inputs = run_inputs.of(file.suffix, names, phrases)
         numbers = f"{layout.task(task).run(model, run)}/{path}"
         records.append(planned_entry(inputs, numbers, names, settings.options.scale))
     return Cell(

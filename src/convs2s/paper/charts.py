@@ -36,15 +36,16 @@ SHAPES = ["circle", "square", "triangle-up", "diamond", "cross", "triangle-down"
 PANEL_WIDTH = 300
 """Pixels: one column of panels fits into a column of a two-column paper."""
 
-# Margin at each end of an axis, as a share of the values' range. In panels of the usual heights it
-# has room for half the ring around a point.
+# Margin at each end of an axis, as a share of the values' range. In panels of the usual heights,
+# half of the ring around a point fits into this margin.
 _ROOM = 0.06
 _LINE = 68  # maximum characters in a line of a heading
 _PNG_SCALE = 1.5
 # vl-convert contains the first font, so text looks alike on all machines. The others are similar
 # fonts for browsers.
 _FONT = "Liberation Sans, Arial, Helvetica, sans-serif"
-# A list of a PDF page's resources. Its order is that of a hash table, which differs at each run.
+# A list of a PDF page's resources. It is written in the order of a hash table, which differs from
+# run to run.
 _PDF_RESOURCES = re.compile(rb"((?: */(?:cs|fo|gs|xo)\d+ \d+ 0 R\n){2,})")
 
 
@@ -145,7 +146,8 @@ def padded(values: Iterable[float], *, is_log: bool = False) -> list[float]:
     low = min(shown)
     high = max(shown)
     if is_log:
-        # At least 1.1, so that the axis of a single value has some length.
+        # The margin is a share of the range of the logarithms. The factor is at least 1.1, so that
+        # the axis of a single value has some length. The upper end must not become infinite.
         factor = max(1.1, math.exp(_ROOM * (math.log(high) - math.log(low))))
         return [low / factor, min(high * factor, sys.float_info.max)]
     room = _ROOM * (high - low) or 1.0  # 1 for a single value

@@ -171,4 +171,5 @@ def _unsigned(value: float | None) -> str:
 
 
 def _signed(value: float | None) -> str:
+    # "z" prints a small negative value as +0.00, not as -0.00.
     return "" if value is None else f"{value:+z.2f}"

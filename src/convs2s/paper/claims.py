@@ -68,9 +68,9 @@ class Finding:
     # A difference or a slope. It is positive if it agrees with the claim. If the claim is that two
     # sides are equal, the value is the first side less the second.
     value: float | None = None
-    # The measure of the value, as the heading of its column names it.
+    # The measure of the value: the heading of its column.
     measure: str | None = None
-    # The same difference between the paper's values, if the paper prints all of them.
+    # The same difference, of the paper's values; None unless the paper prints all of them.
     printed: float | None = None
     # The 95% confidence interval of the value; without a verdict, over test sentences alone.
     interval: tuple[float, float] | None = None
@@ -79,8 +79,8 @@ class Finding:
     p_holm: float | None = None  # p after Holm's correction for all tests of the claim
     # The smallest true effect that 80% of such experiments would find.
     detectable: float | None = None
-    # For a trend: the smallest p-value of a pair of rows in the reverse order, corrected for the
-    # number of pairs. `correct` then also corrects it by Holm's method.
+    # For a trend: the smallest p-value of a pair of rows in the reverse order, multiplied by the
+    # number of pairs. `correct` then corrects it by Holm's method, too.
     p_reversal: float | None = None
     # The number of tests behind the finding: one, and for a trend one more for each pair of rows.
     tests: int = 0
@@ -149,17 +149,17 @@ class JudgedClaim:
     def decisive(self) -> Finding:
         """The finding that is printed beside the claim.
 
-        It is a copy of the first finding that has a value and the claim's verdict. Usually the copy
-        has no note. If a reversed pair of rows refutes a trend, the copy keeps the note, which
-        names the pair, and has no slope. If no finding has both a value and the claim's verdict,
-        return the first finding of that verdict, whose note says why it has no value. If there is
-        none of that verdict either, return an empty finding.
+        Of the findings with the claim's verdict, it is the first one that has a value, usually
+        without its note. If a reversed pair of rows refutes a trend, the finding keeps the note,
+        which names the pair, but not the slope. If no finding with the verdict has a value, return
+        the first of them; its note says why. If no finding has the verdict, return an empty one.
         """
         agreeing = [one for one in self.findings if one.verdict == self.verdict]
         for finding in agreeing:
             if finding.value is None:
                 continue
             if finding.is_reversed:
+                # The slope may agree with the claim, although the trend is refuted.
                 return replace(finding, value=None, interval=None, measure=None)
             if self.verdict == "no verdict":
                 return finding  # the note says why there is no verdict
@@ -173,7 +173,7 @@ def judge(settings: Settings, entries: EntriesOfCells) -> list[JudgedClaim]:
     pooled = pools(settings, entries)
 
     def find(*names: CellName) -> list[Evidence]:
-        """Return the evidence of cells, with runs of one processor if there are such."""
+        """Return the evidence of cells, with the runs of one processor if it has all of them."""
         cells = [evidence(settings, name, entries) for name in names]
         found = []
         for cell in on_one_processor(cells, entries, equal):
@@ -261,7 +261,7 @@ def verdict_of(verdicts: Iterable[Verdict]) -> Verdict:
     all are held.
     """
     found = set(verdicts)
-    # The first of these that a finding has; "not run" if there are no findings.
+    # The first of these that a finding has is the verdict; without one, it is "not run".
     order: tuple[Verdict, ...] = ("not held", "undecided", "held", "no verdict")
     return next((verdict for verdict in order if verdict in found), "not run")
 
@@ -283,11 +283,11 @@ def compare_cells(compared: CellsCompared, found: Sequence[Evidence]) -> Finding
             link = f"at most {compared.margin:g} behind"
         region = (-compared.margin, math.inf)
         sign = _sign(found)
-    # A cell may be on both sides, or twice on one side. Each time that it is in better counts +1,
-    # and each time in worse counts -1.
+    # A cell may be on both sides, or twice on one side. Its count is how often it is on the better
+    # side, less how often it is on the worse side.
     counts = Counter(cell.address for cell in better)
     counts.subtract(cell.address for cell in worse)
-    cells = {cell.address: cell for cell in found}.values()
+    cells = {cell.address: cell for cell in found}.values()  # each cell once
     weighted = [(sign * counts[cell.address], cell) for cell in cells]
     labels_of_better = " + ".join(cell.label for cell in better)
     labels_of_worse = " + ".join(cell.label for cell in worse)
@@ -338,12 +338,12 @@ def compare_length(within: float, cell: Evidence) -> Finding:
 
 
 def compare_meanings(cell: Evidence) -> Finding:
-    """Test whether phrases differ in their states if they differ in meaning, before the correction.
+    """Test whether the states of phrases depend on their meanings, before the correction of p.
 
     A run's value is the share of the states' variance between meanings, less the share that is
     expected by chance; the finding has the mean over the runs. All runs have the same phrases, so
-    their p-values are not combined: the largest one counts. p is 1 if the values of some runs are
-    positive and those of others are not.
+    their p-values are not independent. So they are not combined: the largest one counts. p is 1 if
+    the values of some runs are positive and those of others are not.
     """
     finding = Finding(f"meanings apart in {cell.label}, more than by chance")
     if not finding.describe([cell]):
@@ -367,9 +367,9 @@ def compare_meanings(cell: Evidence) -> Finding:
     finding.value = mean(excesses)
     if not why_not:
         finding.verdict = "held" if finding.value > 0 else "not held"
-        is_on_one_side = len({excess > 0 for excess in excesses}) == 1
+        runs_agree = len({excess > 0 for excess in excesses}) == 1
         p = max(run["phrases_p"].score for run in scores)
-        finding.p = p if is_on_one_side else 1.0
+        finding.p = p if runs_agree else 1.0
         finding.tests = 1
         finding.test = PERMUTATIONS
     return finding
@@ -382,9 +382,9 @@ def follow_trend(trend: Trend, found: Sequence[Evidence]) -> Finding:
     line through the rows' means: the gain for each unit of x.
 
     A pair of rows is reversed if the row of lower x is better. A significant reversal refutes the
-    trend, even if its slope is positive. If the trend is nested, only pairs count in which one row
-    has everything that the other has, and more. The smallest p of a reversed pair, with
-    ``_ERRORS_FROM_LEVEL`` Monte Carlo errors added, is multiplied by the number of pairs.
+    trend, even if the slope is positive. If the trend is nested, only pairs count in which one row
+    has everything that the other has, and more. The p of each reversed pair is increased by
+    ``_ERRORS_FROM_LEVEL`` Monte Carlo errors, and multiplied by the number of pairs.
     """
     cells = dict(zip(trend.x, found, strict=True))
     first = min(trend.x, key=trend.x.__getitem__)
@@ -404,7 +404,7 @@ def follow_trend(trend: Trend, found: Sequence[Evidence]) -> Finding:
     finding.runs = f"{trainings} in {len(scored)} rows"
     finding.measure = f"{finding.measure} per {trend.per}"
     sign = _sign(found)
-    # The slope of least squares is a weighted sum of the rows' means.
+    # The least-squares slope is a weighted sum of the rows' means.
     middle = mean(trend.x[row] for row in scored)
     squares = sum((trend.x[row] - middle) ** 2 for row in scored)
     weighted = []
@@ -413,7 +413,7 @@ def follow_trend(trend: Trend, found: Sequence[Evidence]) -> Finding:
     judge_effect(finding, weighted, (0.0, math.inf))
     if finding.p is None:
         return finding
-    pairs = []
+    pairs = []  # each: row of the lower x, row of the higher x
     for low, high in permutations(scored, 2):
         rises = trend.x[low] < trend.x[high]
         if trend.nested:  # the rows are named by lists, such as "1, 2"
@@ -421,7 +421,7 @@ def follow_trend(trend: Trend, found: Sequence[Evidence]) -> Finding:
         if rises:
             pairs.append((low, high))
     finding.tests = 1 + len(pairs)
-    # Of each reversed pair: p, row of the lower x, row of the higher x.
+    # Of each reversed pair: p times the number of pairs, row of the lower x, row of the higher x.
     reversals: list[tuple[float, str, str]] = []
     for low, high in pairs:
         effect = effect_of(samples_of([(sign, scored[high]), (-sign, scored[low])]))
@@ -468,7 +468,7 @@ def judge_effect(
         return
     if not all(entry.processor for cell in cells for entry in cell.entries):
         finding.add_note("the processor of the runs is not recorded")
-    # The part of the sum without variance: the 1 that is subtracted from a length ratio, and the
+    # The part of the sum that does not vary: the 1 that is subtracted from a length ratio, and the
     # printed values of cited cells.
     constant = -1.0 if quantity == "length_ratio" else 0.0
     computed = []  # the weighted cells that have runs
@@ -507,11 +507,10 @@ def judge_effect(
 
 
 def _without_brevity(weighted: Weighted) -> float | None:
-    """Return the difference of BLEU without its brevity penalty, if lengths differ.
+    """Return the difference of BLEU without the brevity penalty, if a length ratio is far from 1.
 
-    Lengths differ if the length ratio of a cell is further from 1 than ``_BREVITY``. Return None if
-    they do not differ, if a measure is not tokenized BLEU, or if the ledger does not have the
-    sentences of a cell.
+    Far means by more than ``_BREVITY``. Return None if all length ratios are nearer to 1, if a
+    measure is not tokenized BLEU, or if the ledger does not have the sentences of a cell.
     """
     difference = 0.0
     largest = 0.0  # the largest distance of a length ratio from 1

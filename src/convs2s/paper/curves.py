@@ -24,7 +24,10 @@ It is not called perplexity, because the training loss is measured with dropout 
 """
 
 TRAININGS = "trainings"
-"""The project's own table with a row for each model. Models that are compared form a group."""
+"""The name of the project's own table, with a row for each model.
+
+Models that are compared with each other form a group of rows.
+"""
 
 
 def plot_learning_curve(
@@ -56,8 +59,8 @@ def learning_curves(runs: Mapping[str, Sequence[EpochRecord]]) -> dict[str, Pane
     """Return the panels of a model's runs by epoch: "perplexity", "BLEU" and "learning rate".
 
     The panel of BLEU is omitted if BLEU was measured in no epoch. A ring marks the best epoch of a
-    run. A dotted line before an epoch marks that its learning rate is at most half of the previous
-    one. Each of ``runs`` must have at least one epoch.
+    run. A dotted line precedes each epoch whose learning rate is at most half of the previous
+    epoch's. Each of ``runs`` must have at least one epoch.
     """
     points = _points_of(runs)
     last_epoch = max(point["epoch"] for point in points)
@@ -65,9 +68,9 @@ def learning_curves(runs: Mapping[str, Sequence[EpochRecord]]) -> dict[str, Pane
         point[data] for point in points for data in ("validation", TRAINING)
     ]
     rates = [point["drawn rate"] for point in points]
-    # With few epochs each has a point, because a single epoch has no line. Both the shape of the
-    # points and the dashes of the lines distinguish training from validation. The legend shows the
-    # shapes, or the dashes if there are no points.
+    # If there are few epochs, each has a point, because a single epoch has no line. Both the shape
+    # of the points and the dashes of the lines distinguish training from validation. The legend
+    # shows the shapes, or the dashes if there are no points.
     has_points = last_epoch <= _MOST_POINTS
     legend_of_points = {"symbolStrokeWidth": 0}
     legend_of_lines = {"symbolType": "stroke", "symbolSize": 400}
@@ -95,13 +98,14 @@ def learning_curves(runs: Mapping[str, Sequence[EpochRecord]]) -> dict[str, Pane
 
 def _points_of(runs: Mapping[str, Sequence[EpochRecord]]) -> list[Point]:
     """Return a point for each epoch of each run; BLEU is None if it was not measured."""
-    # A cosine schedule ends close to 0, which has no place on a logarithmic axis. So the lowest
-    # drawn rate is a ten thousandth of the largest.
-    least = max(row.learning_rate for epochs in runs.values() for row in epochs) / 1e4
+    # A cosine schedule ends close to 0, which a logarithmic axis cannot show. So no rate is drawn
+    # below a ten thousandth of the largest.
+    largest = max(row.learning_rate for epochs in runs.values() for row in epochs)
+    lowest_drawn = largest / 1e4
     points = []
     for run, epochs in runs.items():
         best = _best(epochs)
-        rate_before = -1.0  # so that the first epoch has no fall
+        rate_before = -1.0  # so that "falls" is False for the first epoch
         for row in epochs:
             points.append(
                 {
@@ -111,7 +115,7 @@ def _points_of(runs: Mapping[str, Sequence[EpochRecord]]) -> list[Point]:
                     TRAINING: perplexity(row.train_loss),
                     "BLEU": row.valid_bleu,
                     "rate": row.learning_rate,
-                    "drawn rate": max(row.learning_rate, least),
+                    "drawn rate": max(row.learning_rate, lowest_drawn),
                     "is_best": row is best,
                     "falls": 2 * row.learning_rate <= rate_before,
                 }

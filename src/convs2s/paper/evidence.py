@@ -109,7 +109,7 @@ class Evidence:
     def scores(self, quantity: Quantity = "score") -> list[float]:
         """Return a quantity of each run, on the test set as it is.
 
-        Quantities other than the score leave out the runs whose sentences are not in the ledger.
+        For a quantity other than the score, runs without sentences in the ledger are left out.
         """
         if quantity == "score":
             return [entry.scores[self.measure].score for entry in self.entries]
@@ -128,6 +128,7 @@ class Evidence:
     ) -> list[SetScores]:
         """Compute a quantity of each run whose sentences are in the ledger."""
         field: str = quantity  # the name of the quantity in `Measures`
+        # Only BLEU and the length ratio are scores that follow from sentences.
         if quantity == "score":
             field = "length_ratio" if self.measure == "length_ratio" else "bleu"
         return [
@@ -174,7 +175,10 @@ def evidence(
     name: CellName,
     entries: EntriesOfCells,
 ) -> Evidence:
-    """Return the evidence for a cell that a claim names."""
+    """Return the evidence for a cell that a claim names.
+
+    A cited cell has no runs. Its printed value counts, but not on stand-in data.
+    """
     table = settings.tables[name.table]
     index = row_index(name, settings.tables, "config/claims.yaml")
     row = table.rows[index]
@@ -188,6 +192,7 @@ def evidence(
         if settings.scale.stand_in:
             missing = "a printed value is of the paper's data"
     elif not scored:
+        # ``settings.paper`` lacks the tables that have no row at this scale.
         if name.table not in settings.paper or settings.scale.why_left_out(row):
             missing = "left out at this scale"
         elif stand_ins(settings.scale, row) is None:
@@ -211,20 +216,21 @@ def evidence(
 
 
 TrainedAlike = tuple[object, ...]
-"""What the runs of a cell have in common with those of the cells whose variances are pooled."""
+"""What cells must have in common so that their variances are pooled (`trained_alike`)."""
 
 
 def trained_alike(entries: Iterable[LedgerEntry], measure: str) -> TrainedAlike | None:
-    """Return the measure, the test set, the search and the recipe of a cell's runs.
+    """Return the measure, the test set, the search and the training recipe of a cell's runs.
 
-    Return None if the runs differ in them, or if a run is an ensemble, has no score, or has no
-    recipe in the ledger.
+    Return None if the runs differ in one of these, or if a run is an ensemble, has no score, or has
+    no recipe in the ledger.
     """
     found = set()
     for entry in entries:
         trained: Any = entry.inputs.get("trained", {})
         score = entry.scores.get(measure)
-        if len(entry.models) != 1 or score is None or "training" not in trained:
+        is_ensemble = len(entry.models) > 1
+        if is_ensemble or score is None or "training" not in trained:
             return None
         run = entry.run
         recipe = json.dumps(trained["training"], sort_keys=True)
@@ -239,7 +245,7 @@ def pools(settings: Settings, entries: EntriesOfCells) -> dict[TrainedAlike, Poo
     The networks of a set differ only in their architecture. A network that several cells show
     counts once.
     """
-    # What is alike -> the models of a network -> the scores of these models.
+    # What is alike -> the names of a network's models -> the scores of these models.
     networks = defaultdict[TrainedAlike, dict[object, list[float]]](dict)
     for address, runs in entries.items():
         table = settings.tables[address.table]
@@ -250,8 +256,8 @@ def pools(settings: Settings, entries: EntriesOfCells) -> dict[TrainedAlike, Poo
             scores = {entry.models[0]: entry.scores[measure].score for entry in runs}
             networks[alike][frozenset(scores)] = list(scores.values())
     found = {}
-    for alike, by_models in networks.items():
-        if pool := Pool.of(list(by_models.values())):
+    for alike, scores_of_networks in networks.items():
+        if pool := Pool.of(list(scores_of_networks.values())):
             found[alike] = pool
     return found
 
@@ -261,8 +267,8 @@ def equal_processors(runs: EntriesOfCells) -> EqualProcessors:
 
     Two processors are equal if there are trainings that both have made, and each of these has the
     same perplexity on both, to the last digit. This is decided separately for each kind of network
-    and precision. Perplexities are enough to decide, because a difference in rounding anywhere in
-    a training changes most digits of its perplexity.
+    and precision. It is enough to compare perplexities, because a difference in rounding anywhere
+    in a training changes most digits of its perplexity.
     """
     # Kernels -> processor -> fingerprint of a training -> its perplexity.
     perplexities: dict[Kernels, dict[str | None, dict[str, float]]] = {}
@@ -275,10 +281,10 @@ def equal_processors(runs: EntriesOfCells) -> EqualProcessors:
     equal = defaultdict[tuple[Kernels, str | None], set[str | None]](set)
     for kernels, by_processor in perplexities.items():
         for one, other in product(by_processor, repeat=2):
-            runs_of_one = by_processor[one]
-            runs_of_other = by_processor[other]
-            common = runs_of_one.keys() & runs_of_other.keys()
-            if common and all(runs_of_one[run] == runs_of_other[run] for run in common):
+            on_one = by_processor[one]  # fingerprint -> perplexity
+            on_other = by_processor[other]
+            common = on_one.keys() & on_other.keys()
+            if common and all(on_one[run] == on_other[run] for run in common):
                 equal[kernels, one].add(other)
     return equal
 
@@ -298,11 +304,11 @@ def on_one_processor(
 ) -> list[Evidence]:
     """Return the cells with the runs of one processor only, if one has the runs of all cells.
 
-    A processor also has the runs that an equal processor has made. If several processors have the
-    runs of all cells, one that has made runs here is preferred to one whose runs are all from a
-    published ledger, and then the one that the tables prefer (`results.rank_of`). All entries of
-    the returned cells name this processor. If no processor has the runs of all cells, the cells
-    are returned unchanged.
+    A run counts for the processor that made it and for all equal processors. If several processors
+    have the runs of all cells, a processor that has made runs here is preferred to one whose runs
+    are all from a published ledger. Of several such processors, the one that the tables prefer
+    (`results.rank_of`) is chosen. All entries of the returned cells name the chosen processor. If
+    no processor has the runs of all cells, the cells are returned unchanged.
     """
     entries = [entry for cell in cells for entry in cell.entries]
     made_here = {entry.processor for entry in entries if entry.origin is None}
@@ -314,6 +320,7 @@ def on_one_processor(
             counts_in_tables.update(entry.processor for entry in entries_of_cell)
 
     def rank(processor: str | None) -> tuple[bool, int, int, str]:
+        """Return the sort key of a processor; the highest is preferred."""
         counts = rank_of(processor, counts_in_cells, counts_in_tables)
         return processor in made_here, *counts
 
@@ -328,8 +335,8 @@ def on_one_processor(
         for cell in cells:
             run_entries: dict[str, LedgerEntry] = {}
             for entry in cell.entries:
-                # A run may have entries of several equal processors. The last one counts. Their
-                # scores are equal, but measured times may differ.
+                # A run may have entries of several equal processors. Their scores are equal, but
+                # measured times may differ. The last entry counts.
                 if processor in processors_of(entry):
                     run_entries[entry.run.run] = replace(entry, processor=processor)
             if len(run_entries) == len(cell.runs):
@@ -344,9 +351,10 @@ def why_incomparable(cells: Iterable[Evidence]) -> str | None:
 
     Perplexities are comparable within one task, because they depend on its vocabulary. Other scores
     are comparable if they have the same text, test set, number of lines and signature of the
-    metric. All runs must come from one processor, because another one rounds differently, which
-    changes a training. Runs without a recorded processor count as runs of one further processor.
+    metric. All runs must come from one processor, because another one rounds differently, and so
+    gives another training. Runs without a recorded processor count as runs of one more processor.
     """
+    # Two ordered sets.
     kinds: dict[str, None] = {}
     processors: dict[str, None] = {}
     for cell in cells:
@@ -371,8 +379,8 @@ def why_no_verdict(weighted: Weighted) -> str | None:
     There is no verdict if both sides have the same runs, or if a side has too few. ``weighted``
     must not contain cited cells, which have no runs.
     """
-    # Cells with the same runs and measure are one system: its weights are added up. If all sums
-    # are zero, the two sides are the same.
+    # Cells with the same runs and measure are one system, so their weights are added up. If all
+    # sums are zero, the two sides are the same.
     weights = defaultdict[object, float](float)
     for weight, cell in weighted:
         system = frozenset((entry.fingerprint, cell.measure) for entry in cell.entries)
@@ -397,8 +405,9 @@ def why_no_verdict(weighted: Weighted) -> str | None:
 def samples_of(weighted: Weighted, quantity: Quantity = "score") -> list[SampledRuns]:
     """Return a sample for each set of models: the weighted sum of the scores of its cells.
 
-    Cells of the same models, such as two decodings, are added up model by model. In the difference
-    between two such cells, the variance between models that their scores share cancels out.
+    Cells of the same models, such as two decodings, are added up model by model. Their scores share
+    a part of the variance between models. In the difference between the cells, this part cancels
+    out.
     """
     # Cells form a group if their runs have the same models in the same order. The entries of a cell
     # are sorted by run, so the scores of a group can be added up element by element.
@@ -416,8 +425,8 @@ def samples_of(weighted: Weighted, quantity: Quantity = "score") -> list[Sampled
             drawn_scores = cell.drawn(quantity)
             if drawn_scores is not None:
                 drawn.append(weight * drawn_scores)
-        # The variance of an ensemble is estimated from the scores of its single models. They are
-        # multiplied by the weight of the group's first cell.
+        # The variance of an ensemble is estimated from the scores of its single models. These
+        # scores are multiplied by the weight of the group's first cell.
         singles = None
         first_weight, first_cell = group[0]
         if first_cell.ensemble:

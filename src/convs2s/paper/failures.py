@@ -72,13 +72,13 @@ def reason_in(log: Path) -> str | None:
             text = stream.read().decode("utf-8", "replace").rstrip()
     except OSError:
         return None
-    last = text[text.rfind("\n") + 1 :].strip()
-    _, traced, raised = text.rpartition(_TRACEBACK)
+    last = text[text.rfind("\n") + 1 :].strip()  # the line that may state the reason
+    _, traceback, after = text.rpartition(_TRACEBACK)
     # Each try of a job begins with a line that names its process. If such a line follows the last
     # traceback, the traceback belongs to an earlier try.
-    if traced and ", process " not in raised:
-        # The message of an exception may have several lines, and only the first names it.
-        for line in raised.splitlines():
+    if traceback and ", process " not in after:
+        # The message of an exception may have several lines. Only the first names the exception.
+        for line in after.splitlines():
             if _EXCEPTION.match(line):
                 last = line
     message = _MESSAGE.match(last)

@@ -36,7 +36,7 @@ _PLAIN = rf"^(?:[^{_REFUSED}\]]|\]+[^{_REFUSED}\](])*\]*$"
 Plain = Annotated[str, Field(max_length=1000, pattern=_PLAIN)]
 Digest = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
 Day = Annotated[str, Field(pattern="^[0-9]{4}-[0-9]{2}-[0-9]{2}$")]
-Packed = Annotated[str, Field(pattern="^[A-Za-z0-9+/=]*$")]
+Packed = Annotated[str, Field(pattern="^[A-Za-z0-9+/=]*$")]  # base64
 
 
 def fingerprint_of(inputs: Mapping[str, object]) -> str:
@@ -92,8 +92,9 @@ class LedgerEntry:
     lines: Annotated[int, Field(ge=0)] | None  # number of lines of the test set
     # Path of each file that the numbers depend on -> its checksum.
     sha256: Mapping[Plain, Digest]
+    # The machines that trained the models and computed the numbers.
     processor: Plain | None
-    revision: Plain | None
+    revision: Plain | None  # git revision of the code that computed the numbers
     date: Day  # the day when the file was written, in UTC
     # The part of the configuration that the numbers depend on (`run_inputs`).
     inputs: Mapping[str, object] = field(default_factory=dict)
@@ -122,7 +123,7 @@ class LedgerEntry:
 
     @property
     def models(self) -> tuple[str, ...]:
-        """A name for each model, in the order of an ensemble, made of text, recipe and seed.
+        """A name for each model, made of its text, recipe and seed; several for an ensemble.
 
         Checksums of model files cannot serve as names, because a repeated training may give a file
         with the same weights but other bytes.
@@ -132,7 +133,7 @@ class LedgerEntry:
 
     def line(self) -> str:
         """Return the entry as a line of a ledger."""
-        return json.dumps(_FORM.dump_python(self, mode="json"), ensure_ascii=False)
+        return json.dumps(_ENTRY.dump_python(self, mode="json"), ensure_ascii=False)
 
 
 def planned_entry(
@@ -158,7 +159,7 @@ def planned_entry(
     )
 
 
-_FORM = TypeAdapter(LedgerEntry)
+_ENTRY = TypeAdapter(LedgerEntry)
 
 
 def read_ledger(path: Path) -> list[LedgerEntry]:
@@ -192,7 +193,7 @@ def _read_entry(line: bytes, where: str) -> LedgerEntry:
     if len(line) > MOST_LINE_BYTES:
         raise UserError(f"{where}: a line of more than {MOST_LINE_BYTES} bytes")
     try:
-        entry = _FORM.validate_json(line, strict=True)
+        entry = _ENTRY.validate_json(line, strict=True)
     except ValidationError as error:
         first = error.errors()[0]
         key = ".".join(map(str, first["loc"]))
@@ -209,8 +210,8 @@ def _read_entry(line: bytes, where: str) -> LedgerEntry:
 def published_file(options: Options, downloads: Path) -> Path | None:
     """Return the path of the published ledger; None if the options name none.
 
-    A ledger with an address is downloaded to ``downloads`` if it is not there, or if its content
-    differs from the checksum that was recorded with it.
+    If the option is a URL, the ledger is downloaded to ``downloads``, unless it is there already
+    with the content that its recorded checksum states.
     """
     if options.published is None:
         return None

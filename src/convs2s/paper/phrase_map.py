@@ -94,15 +94,23 @@ def _panel(shown: PhraseMap) -> Panel:
 
     The legend lists the phrases by number.
     """
+    # Index of the color and the shape of each phrase; there are as many colors as shapes.
     looks = [state.meaning % len(COLORS) for state in shown.states]
     rows: list[Point] = []
     for number, state in enumerate(shown.states, start=1):
         label = f"{number}  {state.phrase}"
         if state.unknown:
             label += f" ({state.unknown} unknown)"
-        row = {"phrase": label, "number": number, "x": state.x, "y": state.y}
-        # The number is above the point (0) or below it (1). Neighboring meanings alternate.
-        rows.append({**row, "side": state.meaning % 2})
+        rows.append(
+            {
+                "phrase": label,
+                "number": number,
+                "x": state.x,
+                "y": state.y,
+                # The number is above the point (0) or below it (1), alternating by meaning.
+                "side": state.meaning % 2,
+            }
+        )
     first, second = (f"{100 * share:.0f}%" for share in shown.explained)
     return described(
         "phrase_map",

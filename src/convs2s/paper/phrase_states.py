@@ -51,22 +51,22 @@ def project_phrases(
     for number, texts_of_meaning in enumerate(phrases.meanings):
         texts += texts_of_meaning
         meanings += [number] * len(texts_of_meaning)
-    read = final_states(model, texts)
-    for text, words in zip(texts, read.unknown, strict=True):
+    encoded = final_states(model, texts)
+    for text, words in zip(texts, encoded.unknown, strict=True):
         if words:
             print(
                 f"warning: phrases {header['name']}: {text!r} has words that {header['model']} "
                 f"of {header['task']} does not know: {', '.join(words)} (config/phrases.yaml)",
                 file=sys.stderr,
             )
-    points, explained = pca(read.states)
-    chance, p = chance_of_share(read.states, meanings)
+    points, explained = pca(encoded.states)
+    chance, p = chance_of_share(encoded.states, meanings)
     states = []
     for index, text in enumerate(texts):
         x, y = points[index].tolist()
-        unknown = len(read.unknown[index])
+        unknown = len(encoded.unknown[index])
         states.append(
-            PhraseState(text, meanings[index], read.tokens[index], unknown, x, y)
+            PhraseState(text, meanings[index], encoded.tokens[index], unknown, x, y)
         )
     written = PhraseMap(
         **header,
@@ -74,7 +74,7 @@ def project_phrases(
         title=phrases.title,
         source=phrases.source,
         explained=explained,
-        apart=share_between(read.states, meanings),
+        apart=share_between(encoded.states, meanings),
         states=states,
         p=p,
         chance=chance,
@@ -91,10 +91,12 @@ def pca(states: Array) -> tuple[Array, tuple[float, float]]:
     """
     centered = _centered(states)
     _, sizes, components = np.linalg.svd(centered, full_matrices=False)
+    # components: (min(N, d), d), one in each row
     largest = np.abs(components).argmax(1)
     signs = np.sign(components[np.arange(len(components)), largest])
     points = centered @ (components * signs[:, None])[:2].T
-    # A component below this limit is a rounding error: all states are on a line, or equal.
+    # If all states are equal or on a line, the coordinates on the components that have no variance
+    # are rounding errors.
     points[:, sizes[:2] < _ROUNDING * sizes[0]] = 0.0
     variance = sizes**2
     # If all states are equal, both shares are 0, not 0 / 0.
@@ -114,7 +116,7 @@ def chance_of_share(states: Array, meanings: Sequence[int]) -> tuple[float, floa
     groups = [
         np.flatnonzero(np.array(meanings) == meaning) for meaning in np.unique(meanings)
     ]
-    labels = np.sort(meanings)
+    labels = np.sort(meanings)  # the meanings of the states, one group after the other
 
     def share(*permuted: NDArray[np.integer[Any]]) -> float:
         """Return the share if the n-th meaning has the n-th group of indices."""
@@ -147,7 +149,10 @@ def share_between(
 
 
 def _centered(states: Array) -> NDArray[np.float64]:
-    """Return the states minus their mean in float64. In float32 it would depend on their order."""
+    """Return the states minus their mean, in float64.
+
+    In float32, the mean would depend on the order of the states.
+    """
     exact: NDArray[np.float64] = states.astype(np.float64)
     exact -= exact.mean(0)
     return exact

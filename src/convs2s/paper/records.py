@@ -45,9 +45,11 @@ def record_of(record: LedgerEntry, measure: str) -> LedgerEntry:
         scores = _scores(numbers, MEASURES[measure].file)
     path = Path(record.file)
     manifest = numbers.get("manifest", {})
+    # The folder of each model: an ensemble has several.
     folders = [path.parent.with_name(member) for member in members(record.run.run)]
-    # The manifest of a training has only the checksums of its data, below "identity". Those of the
-    # model files are added here.
+    # Most manifests have the checksums of all input files, with the model files, in "sha256". The
+    # manifest of a training has only those of its data, in "identity". Then the checksums of the
+    # model files are computed here.
     identity = manifest.get("identity") or {}
     checksums = dict(manifest.get("sha256") or identity.get("data") or {})
     weights = dict(manifest.get("weights") or {})
@@ -79,14 +81,15 @@ def _scores(content: Mapping[str, object], file: ScoreFile) -> dict[str, RunScor
     The score of an extension's metric has the name of the metric. A score that is not a measure is
     kept under its keys in the file, such as ``before_replacement.bleu.detokenized``.
     """
+    # Keys that lead to a score in the file -> name of the measure.
     names = {
         measure.keys: name for name, measure in MEASURES.items() if measure.file == file
     }
     scores: dict[str, RunScore] = {}
 
-    def collect(content: Mapping[str, object], above: tuple[str, ...]) -> None:
+    def collect(part: Mapping[str, object], above: tuple[str, ...]) -> None:
         """Add the scores of a part of the file; ``above`` are the keys that lead to this part."""
-        for key, value in content.items():
+        for key, value in part.items():
             keys = (*above, key)
             if isinstance(value, Mapping) and "score" in value:
                 # The scores of an extension's metrics are below the key "further".
@@ -96,6 +99,7 @@ def _scores(content: Mapping[str, object], file: ScoreFile) -> dict[str, RunScor
             elif isinstance(value, Mapping) and key != "manifest":
                 collect(value, keys)
             elif keys in names and isinstance(value, int | float):
+                # A plain number, such as a perplexity, has no signature.
                 scores[names[keys]] = RunScore(float(value), None)
 
     collect(content, ())
@@ -105,17 +109,18 @@ def _scores(content: Mapping[str, object], file: ScoreFile) -> dict[str, RunScor
 def _processors(folders: Sequence[Path], manifest: Mapping[str, object]) -> str | None:
     """Return the GPUs and processors that trained a file's models, and that computed the file.
 
-    Each machine is listed once. Return None if no manifest names one. ``folders`` are those of the
-    models. ``manifest`` is that of the file.
+    Each machine is listed once. Return None if no manifest names a machine. ``folders`` are the
+    folders of the models. ``manifest`` is the manifest of the file.
     """
     records = filter(Path.is_file, [folder / "training.json" for folder in folders])
-    trained = [read_record(record).get("manifest", {}) for record in records]
-    kinds: list[str] = []
-    for stated in (*trained, manifest):
+    of_trainings = [read_record(record).get("manifest", {}) for record in records]
+    machines: list[str] = []
+    for stated in (*of_trainings, manifest):
         parts = [str(stated[key]) for key in ("gpu", "processor") if stated.get(key)]
-        kind = ", ".join(parts)
+        machine = ", ".join(parts)
         # A job that needs no GPU, or has no torch in its environment, names only the processor. If
         # a machine that is already listed has this processor, the job is assumed to have run there.
-        if kind and not any(kind in known for known in kinds):
-            kinds.append(kind)
-    return "; ".join(kinds) or None
+        # Therefore a part of a listed text counts as listed.
+        if machine and not any(machine in listed for listed in machines):
+            machines.append(machine)
+    return "; ".join(machines) or None

@@ -5,7 +5,6 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from itertools import chain
-from operator import attrgetter
 from pathlib import Path
 
 from convs2s.config.settings import Settings
@@ -20,10 +19,11 @@ def results(
     entries: Iterable[LedgerEntry],
     failures: Mapping[str, str] = {},
 ) -> list[Cell]:
-    """Return the cells with the scores of their runs, from the entries with equal fingerprints.
+    """Return the cells with the scores of their runs.
 
-    If a run was made on several processors, its cell shows one of the entries. Of two entries, the
-    first of these rules in which they differ chooses one:
+    An entry of the ledger belongs to the run with the same fingerprint. If a run was made on
+    several processors, its cell shows only one of the entries. These rules choose it, and each
+    rule matters only if the rules before it do not decide:
 
     1. An entry that was made here is preferred to a published one.
     2. The processor with more entries of this cell is preferred.
@@ -34,12 +34,12 @@ def results(
     """
     cells = list(cells)
     by_cell = runs_by_cell(cells, entries)
-    processor_of = attrgetter("processor")
-    in_all_cells = Counter(map(processor_of, chain.from_iterable(by_cell.values())))
+    all_found = chain.from_iterable(by_cell.values())
+    in_all_cells = Counter(entry.processor for entry in all_found)
     shown = []
     for cell in cells:
         found = by_cell[cell.address]
-        in_cell = Counter(map(processor_of, found))
+        in_cell = Counter(entry.processor for entry in found)
         found.sort(
             key=lambda entry: (
                 entry.origin is None,
@@ -48,7 +48,7 @@ def results(
         )
         best = {}
         for entry in found:
-            # A later entry ranks higher and replaces an earlier one.
+            # The preferred entry of a run is sorted last, and replaces the others.
             best[entry.run.run] = entry
         shown.append(_with_entries(cell, best, failures))
     return shown
@@ -61,11 +61,11 @@ def _with_entries(
 ) -> Cell:
     """Return a cell with the entries of its runs, their scores, and the mean and deviation.
 
-    ``best`` is the name of a run -> the entry that the cell shows. For ``failures`` see `results`.
+    ``best`` maps the name of a run to the entry that is shown. For ``failures`` see `results`.
     """
     entries = {}
     scores = {}
-    signatures: dict[str, None] = {}
+    signatures: dict[str, None] = {}  # an ordered set
     missing = []
     failed = {}
     for record in cell.records:
@@ -81,7 +81,8 @@ def _with_entries(
             if record.fingerprint in failures:
                 failed[run] = failures[record.fingerprint]
     mean = deviation = None
-    if scores and len(signatures) < 2:  # different signatures: no mean
+    # Scores with different signatures are not comparable, so they have no mean.
+    if scores and len(signatures) < 2:
         mean = statistics.mean(scores.values())
         if len(scores) > 1:
             deviation = statistics.stdev(scores.values())
@@ -113,10 +114,11 @@ def rank_of(
 def runs_by_cell(
     cells: Iterable[Cell], entries: Iterable[LedgerEntry]
 ) -> dict[CellAddress, list[LedgerEntry]]:
-    """Return, for each cell, the entries of its runs that have its measure, of every processor.
+    """Return, for each cell, the entries of its runs on all processors.
 
-    An entry belongs to the run with the same fingerprint. It gets the names of the cell's run,
-    because the ledger's configuration may have other names for the same inputs.
+    An entry belongs to the run with the same fingerprint. Entries without the cell's measure are
+    left out. The returned entries have the names of the cell's run, because the configuration that
+    the ledger was made with may have other names for the same inputs.
     """
     by_fingerprint: dict[str, list[LedgerEntry]] = {}
     for entry in entries:
@@ -141,7 +143,7 @@ def entries_of(
     """Return the entries of the cells' runs: those made here, sorted by file, then published ones.
 
     ``scores`` are the files of numbers that exist here. ``published`` is the path of a published
-    ledger. Its entry of a run is left out if an entry with the same fingerprint and processor was
+    ledger. A published entry is left out if an entry with the same fingerprint and processor was
     made here.
 
     Raises:
@@ -155,19 +157,21 @@ def entries_of(
             names.setdefault(record.fingerprint, record.run)
             if record.file in scores:
                 available.setdefault(record.file, (record, cell.measure))
-    # If two models of the configuration have the same recipe, two files have the same key. They
-    # count as one run.
+    # Two models of the configuration may have the same recipe. Then their files have the same key,
+    # and count as one run.
     made: dict[tuple[str, str | None], LedgerEntry] = {}
     for path in sorted(available):
         record, measure = available[path]
         entry = record_of(record, measure)
         made[entry.key] = entry
     entries = list(made.values())
-    # The option may be a URL, from which the file at ``published`` was downloaded.
-    origin = settings.options.published or published
-    for entry in read_ledger(Path(published)) if published else ():
-        if entry.key not in made and entry.fingerprint in names:
-            entries.append(replace(entry, run=names[entry.fingerprint], origin=origin))
+    if published:
+        # The option may be a URL. Then ``published`` is the file that was downloaded from it.
+        origin = settings.options.published or published
+        for entry in read_ledger(Path(published)):
+            if entry.key not in made and entry.fingerprint in names:
+                run = names[entry.fingerprint]
+                entries.append(replace(entry, run=run, origin=origin))
     return entries
 
 
@@ -185,6 +189,7 @@ def write_ledger(
     """
     cells = list(cells)
     entries = entries_of(settings, cells, scores, published)
+    # Key of an entry -> the addresses of the cells that show it.
     shown_by: dict[tuple[str, str | None], list[str]] = {}
     for address, runs in runs_by_cell(cells, entries).items():
         for entry in runs:

@@ -101,7 +101,10 @@ def _with_value(
     column: str,
     left_out: Set[str],
 ) -> Sheet:
-    """Return a table without the rows that lack a value in ``column``, and without some columns."""
+    """Return a table with only the rows that have a value in ``column``, and without some columns.
+
+    ``left_out`` are the columns to leave out.
+    """
     no_values = ("", "not run", "not tested", "no verdict")
     return replace(
         table,
@@ -149,7 +152,7 @@ def _costs(tables: _Cells) -> Iterator[Sheet]:
                 "Table or figure": name,
                 "Trainings": str(len(wanted)),
                 "With hours in the ledger": str(len(timed)),
-                # The trainings are a set, in any order. fsum gives the same result in each.
+                # The order of a set is arbitrary, and fsum gives the same sum in any order.
                 "GPU- and thread-hours": f"{math.fsum(timed):.2f}",
             }
         )
@@ -168,10 +171,10 @@ def _draw(
     """
     stand_in = settings.scale.stand_in
     panels: list[Panel] = []
-    shown: list[str] = []
+    plots: list[str] = []
     plateaus: list[str] = []
     for name, table in tables.items():
-        exhibit = settings.paper[name].title.partition(":")[0]
+        exhibit = settings.paper[name].title.partition(":")[0]  # such as "Table 1"
         for panel in chain(*trend_panels(settings, name, table, is_small=True)):
             panels.append(
                 {**panel, "width": _TREND_WIDTH, "title": [exhibit, panel["title"]]}
@@ -185,12 +188,12 @@ def _draw(
             columns=_PANELS_IN_ROW,
             shares_colors=False,
         )
-        shown.append(f"![The papers' trends beside ours]({folder.name}/{plot.name})\n")
+        plots.append(f"![The papers' trends beside ours]({folder.name}/{plot.name})\n")
     for name, table in tables.items():
         if settings.paper[name].is_by_layers:
             plot = folder / f"{name}.svg"
             bleu_by_layers.draw(settings, name, table, [plot], columns=2)
-            shown.append(
+            plots.append(
                 f"![{settings.paper[name].title}]({folder.name}/{plot.name})\n"
             )
     if panels_of_plateaus := plateau_panels(settings, tables.get(TRAININGS, ())):
@@ -201,4 +204,4 @@ def _draw(
             sized, [plot], heading=[title], stand_in=stand_in, columns=_PANELS_IN_ROW
         )
         plateaus.append(f"![{title}]({plot.name})\n")
-    return shown, plateaus
+    return plots, plateaus

@@ -88,45 +88,45 @@ class RunInputs:
     def _inputs_of_training(self, task_name: str, model_name: str) -> Inputs:
         """Return what all seeds of a training share: text, recipe and version of training.
 
-        For a released model, return its files.
+        For a released model, return its files and their checksums.
         """
         task = self._settings.tasks[task_name]
         model = self._settings.models[model_name]
         if task.released:
-            references = task.released_references()
-            return {"released": references, **self._files(references)}
+            references = task.released_references()  # references to files
+            return {"released": references, **self._checksums(references)}
         pairs = {split: task.file_pairs(split) for split in ("train", "valid")}
         titles = task.titles.files if task.titles else ()
         files = chain(*pairs["train"], *pairs["valid"], titles)
         inputs: dict[str, object] = {
             "text": counted(task),
             "pairs": pairs,
-            **self._files(files),
+            **self._checksums(files),
             **recipe_identity(model.architecture, model.training),
             "version": TRAINING_VERSION,
         }
         if (start := model.training.start) is not None:
             inputs["start"] = {
                 **start.model_dump(mode="json"),
-                **self._files([start.model]),
+                **self._checksums([start.model]),
             }
         if task.vocabulary_of is not None:
-            files_of_model = self._files([task.vocabulary_of])
-            inputs["vocabulary of"] = {"model": task.vocabulary_of, **files_of_model}
+            checksums = self._checksums([task.vocabulary_of])
+            inputs["vocabulary of"] = {"model": task.vocabulary_of, **checksums}
         return inputs
 
     def _inputs_of_test_set(self, task_name: str, testset: str) -> Inputs:
         """Return the files of a test set: its source, its target and any further references."""
         task = self._settings.tasks[task_name]
-        # Other sets, such as that for validation, have one reference.
+        # Sets that are not test sets, such as the validation set, have one reference.
         count = task.reference_count(testset) if testset in task.corpus.tests else 1
         pairs = [*task.file_pairs(testset)]
         for number in range(1, count):
             pairs += task.reference_pairs(testset, number)
-        return {"pairs": pairs, **self._files(chain(*pairs))}
+        return {"pairs": pairs, **self._checksums(chain(*pairs))}
 
     def _inputs_of_decoding(self, task_name: str, name: str) -> Inputs:
-        """Return a decoding. If its length penalty is tuned, add the set that it is tuned on."""
+        """Return a decoding's settings, and the set that its length penalty is tuned on, if any."""
         decoding = self._settings.decodings[name]
         tuned_on = self._settings.scale.development_set(
             self._settings.tasks[task_name], decoding
@@ -136,14 +136,15 @@ class RunInputs:
             stated["tuned"] = self._test_set(task_name, tuned_on)
         return stated
 
-    def _files(self, references: Iterable[str]) -> Inputs:
-        """Return the known checksums of downloads and of generated corpora.
+    def _checksums(self, files: Iterable[str]) -> Inputs:
+        """Return the known checksums of files that are downloaded or generated.
 
-        Empty parts are omitted. A user's own file has no checksum here.
+        The result also says whether the downloads come from a generated mirror. Empty parts are
+        omitted. A user's own file has no checksum here.
         """
         checksums: dict[str, str | None] = {}
         generated = {}
-        locations = {parse_file_reference(file).location for file in references}
+        locations = {parse_file_reference(file).location for file in files}
         for location in sorted(locations):
             if location.startswith("http"):
                 known = known_download(location, self._settings.downloads)

@@ -14,7 +14,7 @@ _LETTERS = 69  # how many letters fit side by side into a column of a paper
 _NARROWEST = 14
 """A table's column is at least this many letters wide, or as wide as its longest word if shorter.
 
-So no word of at most this length is broken, even if the drawing is then wider than `_LETTERS`.
+So no word of at most this length is broken. The drawing may become wider than `_LETTERS`.
 """
 
 
@@ -36,7 +36,7 @@ class Sheet:
     footnotes: Mapping[str, str] = field(default_factory=dict)
     """Columns that are printed as footnotes -> the format string of the footnote."""
     joined: Mapping[str, str] = field(default_factory=dict)
-    """Column -> the column that is printed in parentheses behind its text."""
+    """Column -> the column that is printed in parentheses after its text."""
     left_out: Sequence[str] = ()  # columns and footnotes that only CSV has
     shared: Collection[str] = ()
     """Columns of ``footnotes`` whose text is printed once above the table if most rows have it.
@@ -48,8 +48,8 @@ class Sheet:
     def common(self) -> dict[str, dict[str, str]]:
         """The texts that most rows share: column -> name of a value -> text.
 
-        The columns are those of ``shared`` that are not left out. A text is shared if it is that of
-        more than half of the rows that have the value. If there is no such text, it is "".
+        The columns are those of ``shared`` that are not left out. A text is shared if more than
+        half of the rows that have the value have this text. Without such a text, the text is "".
         """
         common: dict[str, dict[str, str]] = {}
         for column in set(self.shared).difference(self.left_out):
@@ -71,8 +71,10 @@ class Sheet:
             texts = self.common.get(column, {})
             if any(texts.values()):
                 stated.append(self.footnotes[column].format(as_one_text(texts)))
+        if not stated:
+            return list(self.headings)
         shared = f"Unless a footnote says otherwise: {'; '.join(stated)}."
-        return [*self.headings, shared] if stated else list(self.headings)
+        return [*self.headings, shared]
 
     @property
     def filled(self) -> list[str]:
@@ -93,9 +95,9 @@ class Sheet:
             texts = {}
             for column in header:
                 texts[column] = as_one_text(row[column])
-            for column, behind in self.joined.items():
-                if row[behind]:
-                    texts[column] += f" ({as_one_text(row[behind])})"
+            for column, joined in self.joined.items():
+                if row[joined]:
+                    texts[column] += f" ({as_one_text(row[joined])})"
             row_numbers = []
             for note in self._notes_of(row):
                 # A new footnote gets the next number.
@@ -134,7 +136,7 @@ def as_one_text(content: CellText) -> str:
 
 
 def _texts_by_value(content: CellText) -> Mapping[str, str]:
-    """Return name of a value -> its text, with the name "" for a text of the whole row."""
+    """Return name of a value -> its text; a single text for the whole row has the name ""."""
     if isinstance(content, str):
         return {"": content} if content else {}
     return content
@@ -182,9 +184,9 @@ def svg(sheet: Sheet) -> str:
     """
     header, rows, notes = sheet.printed()
     widths = fitted(list(zip(header, *rows, strict=True)), _LETTERS)
-    across = max(_letters_across(widths), _LETTERS)
+    across = max(_letters_across(widths), _LETTERS)  # width of the drawing in letters
     # The header is passed as a row, because tabulate pads the columns below a header argument.
-    ruled: list[object] = [header]  # the rows, with a line between each two
+    ruled: list[object] = [header]  # the header, then a line and a row for each row
     for row in rows:
         ruled += [SEPARATING_LINE, row]
     body = tabulate(
@@ -213,7 +215,7 @@ def fitted(columns: Sequence[Sequence[str]], letters: int) -> list[int]:
     """Return the width of each column, in letters, so that the table has at most ``letters``.
 
     The widest column is narrowed by one letter at a time. No column becomes narrower than its
-    longest word or `_NARROWEST`, whichever is less. So the table may remain wider than ``letters``.
+    longest word or `_NARROWEST`, whichever is less. So the table may stay wider than ``letters``.
     """
     widths = []
     minimum_widths = []

@@ -19,7 +19,7 @@ from convs2s.paper.cells import Cell, stand_ins
 from convs2s.paper.results import entries_of, results
 from convs2s.paper.table_formats import FORMATS, CellText, Sheet, as_one_text
 
-_PUBLISHED_MARK = "†"  # behind a value of ours that comes from the published ledger
+_PUBLISHED_MARK = "†"  # follows a value of ours that comes from the published ledger
 
 FOOTNOTES = {
     "Runs": "runs: {}",
@@ -42,7 +42,7 @@ _LEFT_OUT_FOR_READERS = ("Model files", "Date", "Command", "Cost")
 """Columns for people who check a row or run it; the report and docs/results.md omit them."""
 
 _DIGITS_OF_CHECKSUM = 10
-# If more rows of a group are left out, their number is printed instead of their names.
+# If more rows of a group than this are left out, the table states their number, not their names.
 _MOST_NAMED = 20
 
 
@@ -73,10 +73,10 @@ def table_rows(
     name: str,
     shown: Sequence[Cell],
 ) -> list[TableRow]:
-    """Return the rows of the paper's table that the scale has, with our values beside the paper's.
+    """Return the rows of a table that the scale has, with our values beside the paper's.
 
-    ``shown`` are the table's cells, with scores. A row starts with its group, if the table has
-    groups, and its system. Then follow these columns for each column NAME of the paper:
+    ``shown`` are the table's cells, with scores. The first columns of a row are its group, if the
+    table has groups, and its system. Each column NAME of the paper then becomes these columns:
 
     - "NAME (paper)": the printed value.
     - "NAME (ours)": the mean over the runs ± their standard deviation. If the runs' signatures
@@ -89,18 +89,18 @@ def table_rows(
     """
     printed = settings.paper[name]
     rows = list[TableRow]()
-    for number in settings.scale.shown_rows(printed):
-        row = printed.rows[number]
-        row_cells = {}
+    for index in settings.scale.shown_rows(printed):
+        row = printed.rows[index]
+        row_cells = {}  # key of a column -> cell
         for cell in shown:
-            if cell.address.row == number:
+            if cell.address.row == index:
                 row_cells[cell.address.column] = cell
         values: dict[str, TableValue] = {}
-        # A row names what was run: the task in place of the paper's text, and the device of a
-        # measured time.
+        # A row also names what was really run: the task that stands in for the paper's text, and
+        # the device on which a time was measured.
         group = row.group or ""
         system = row.system
-        tasks = dict[str, None]()
+        tasks = dict[str, None]()  # an ordered set
         for cell in row_cells.values():
             tasks[cell.task] = None
             if cell.measure in ("seconds_cpu", "seconds_cuda") and cell.entries:
@@ -133,12 +133,12 @@ def sheet(
     headings = headings_of(settings, printed.title, source)
     if printed.note:
         headings.append(printed.note)
-    left_out: dict[str, dict[str, list[str]]] = {}  # reason -> group -> systems
+    left_out_rows: dict[str, dict[str, list[str]]] = {}  # reason -> group -> systems
     for row in printed.rows:
         if reason := settings.scale.why_left_out(row):
-            groups = left_out.setdefault(reason, {})
+            groups = left_out_rows.setdefault(reason, {})
             groups.setdefault(row.group or "", []).append(row.system)
-    for reason, groups in left_out.items():
+    for reason, groups in left_out_rows.items():
         named = []
         for group, systems in groups.items():
             if len(systems) <= _MOST_NAMED:
@@ -156,8 +156,8 @@ def sheet(
     left_out_columns = ["Scale", "Lines"]
     joined = {}
     for column in printed.columns:
-        for number in ("mean", "deviation", "each"):
-            left_out_columns.append(f"{column.name} ({number})")
+        for part in ("mean", "deviation", "each"):
+            left_out_columns.append(f"{column.name} ({part})")
         joined[f"{column.name} (ours)"] = f"{column.name} (difference)"
     return Sheet(
         headings=headings,
@@ -227,7 +227,7 @@ def _values(
     name = column.name
     digits = column.digits
     printed = printed_number(row, column.key)
-    printed_text = _number(row.paper.get(column.key), digits)
+    printed_text = _formatted(row.paper.get(column.key), digits)
     values = {f"{name} (paper)": TableValue(printed_text, "paper", printed)}
     for part in ("ours", "difference", "mean", "deviation", "each"):
         values[f"{name} ({part})"] = TableValue("")
@@ -237,7 +237,7 @@ def _values(
             values[f"{name} (ours)"] = TableValue(reason, "absent")
         return values
     each = "; ".join(f"{run} {score:.{digits}f}" for run, score in cell.scores.items())
-    text = _number(cell.mean, digits) or each
+    text = each if cell.mean is None else _formatted(cell.mean, digits)
     if cell.deviation is not None:
         text += f" ± {cell.deviation:.{digits}f}"
     if any(entry.origin for entry in cell.entries.values()):
@@ -250,13 +250,13 @@ def _values(
         values[f"{name} (difference)"] = TableValue(
             f"{difference:+.{digits}f}", number=difference
         )
-    values[f"{name} (mean)"] = TableValue(_number(cell.mean, digits))
-    values[f"{name} (deviation)"] = TableValue(_number(cell.deviation, digits))
+    values[f"{name} (mean)"] = TableValue(_formatted(cell.mean, digits))
+    values[f"{name} (deviation)"] = TableValue(_formatted(cell.deviation, digits))
     values[f"{name} (each)"] = TableValue(each)
     return values
 
 
-def _number(value: float | str | None, digits: int) -> str:
+def _formatted(value: float | str | None, digits: int) -> str:
     """Return a number with this many decimal places, a text unchanged, or "" for None."""
     if isinstance(value, int | float):
         return f"{value:.{digits}f}"
@@ -301,21 +301,24 @@ def _provenance(
 
     ``row_cells`` are the cells of the row, by the key of their column.
     """
-    # Heading -> name of a column of values -> the text for the value in that column.
+    # Heading -> name of a column of the paper -> the text about the value in that column.
     texts: dict[str, dict[str, str]] = {}
-    notes = []
     for column in columns:
         if cell := row_cells.get(column.key):
             for heading, text in _provenance_of(cell).items():
                 if text:
                     texts.setdefault(heading, {})[column.name] = text
+    notes = []
     further_values = {"arXiv v1": row.v1, "the paper's best run": row.best_run}
     for source, values in further_values.items():
         for column in columns:
             if column.key in values:
-                value = _number(values[column.key], column.digits)
+                value = _formatted(values[column.key], column.digits)
                 notes.append(f"{source}: {column.name} {value}")
-    notes += filter(None, (row.note, as_one_text(texts.get("Notes", ""))))
+    if row.note:
+        notes.append(row.note)
+    if "Notes" in texts:
+        notes.append(as_one_text(texts["Notes"]))
     provenance = {}
     for heading in ("Lines", "Scale", *FOOTNOTES):
         provenance[heading] = TableValue(texts.get(heading, {}))
@@ -359,7 +362,7 @@ def _provenance_of(cell: Cell) -> dict[str, str]:
         counted = "" if lines is None else f" ({lines:,} lines)"
         n_best = f", list of {cell.n_best}" if cell.n_best else ""
         test_set = f"{cell.task} {cell.testset}{counted}{n_best}"
-    # For an ensemble, which is a single run, its name is printed and not "1 of 1".
+    # An ensemble is a single run. Its name says more than "1 of 1".
     first_run = cell.records[0].run.run
     is_ensemble = first_run.startswith("ensemble")
     first_day = min(days)
@@ -380,8 +383,8 @@ def _provenance_of(cell: Cell) -> dict[str, str]:
 def _command(row_cells: Iterable[Cell], scale: str) -> str:
     """Return the command that makes the missing runs of a row's cells; "" if none is missing.
 
-    Paths that differ only in the seed are written as one with braces, such as ``seed{1,2}``, which
-    the shell expands.
+    Paths that differ only in the seed are written as one path with braces, such as ``seed{1,2}``.
+    The shell expands the braces.
     """
     # The parts of a path before and after the number of the seed -> these numbers.
     seeds_of: dict[tuple[str, str], dict[str, None]] = {}
@@ -402,9 +405,9 @@ def _command(row_cells: Iterable[Cell], scale: str) -> str:
 def _cost(settings: Settings, row_cells: Collection[Cell]) -> str:
     """Return the number and the hours of the trainings that a row's missing runs need, as a text.
 
-    The hours are those of the papers (config/costs.yaml). A training is left out if any number of
-    the row was computed from its model here, because the model then exists. Numbers from the
-    published ledger do not count, because the ledger has no models.
+    The hours are those of the papers (config/costs.yaml). A training is left out if a number of the
+    row was computed here from its model, because the model then exists. Numbers from the published
+    ledger do not count as computed here, because the ledger has no models.
     """
     trained: set[tuple[str, str, str]] = set()  # task, model, run
     wanted: set[tuple[str, str, str]] = set()

@@ -74,14 +74,15 @@ class Training:
     def hours(self) -> Hours | None:
         """The hours of all epochs that have a recorded speed and machine; None if there are none.
 
-        They are the time of the epochs' updates, multiplied by the number of GPUs, or by the number
-        of CPU threads if an epoch ran without a GPU. Until the training ends, training.json is
-        missing, and the hours are None.
+        The hours of an epoch are the time of its updates, multiplied by the number of GPUs, or by
+        the number of CPU threads if the epoch ran without a GPU. Until the training ends,
+        training.json is missing, and the hours are None.
         """
         if not self.summary:
             return None
         total = None
         for epoch in self.epochs:
+            # An epoch that names no machine ran on the machine of the manifest.
             machine: TrainingMachine = epoch.machine or self.manifest
             if not epoch.tokens_per_second or "workers" not in machine:
                 continue
@@ -123,13 +124,13 @@ def measure_training_speed(
     """Write the speed of a training, and its hours.
 
     The speed is in target tokens per second (section 5.5). It is the median over the epochs, so
-    that an epoch in which the machine was busy with other work does not change it. If the training
-    ran on several machines, the speed is that on the last one.
+    that an epoch in which the machine was busy with other work hardly changes the speed. If the
+    training ran on several machines, the speed is that of the last one.
 
-    The hours are the time of all updates at the median rate of their machine, multiplied by the
-    number of GPUs, or by the number of CPU threads if there was no GPU. If the training ran both on
-    CPUs and on GPUs, only the hours on the kind of the last machine count. `Training.hours`
-    differs: it is the time that the updates really took, on machines of both kinds.
+    The hours are the time of all updates at the median speed of their machine, multiplied by the
+    number of GPUs, or by the number of CPU threads if there was no GPU. If the training ran on
+    machines with and without GPUs, only the hours on machines like the last one count.
+    `Training.hours` differs: it is the time that the updates really took, on all machines.
 
     ``training`` is training.json. Its manifest names the machine of epochs that do not name one.
 
@@ -144,9 +145,9 @@ def measure_training_speed(
             f"{history}: no epoch, so there is no speed; train for at least one epoch"
         )
     record = read_record(training)
-    # Name of a machine in the signature -> the machine.
-    machines: dict[str, TrainingMachine] = {}
+    machines: dict[str, TrainingMachine] = {}  # name in the signature -> machine
     epochs_on: dict[str, list[EpochRecord]] = {}  # name of a machine -> its epochs
+    # `read_record` accepts a machine with missing keys; this block refuses it.
     with failures_of_file(training, _NO_RECORD):
         for epoch in epochs:
             machine = epoch.machine or record["manifest"]
@@ -156,7 +157,7 @@ def measure_training_speed(
             )
             machines.setdefault(name, machine)
             epochs_on.setdefault(name, []).append(epoch)
-        # The loop has ended with the machine of the last epoch.
+        # After the loop, ``name`` and ``machine`` are those of the last epoch.
         last_name = name
         last_has_gpu = "gpu" in machine
     hours = 0.0

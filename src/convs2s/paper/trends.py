@@ -29,10 +29,10 @@ def trend_panels(
     """Return panels with the values of a table or figure, the paper's and ours, for each column.
 
     A column has no panels if fewer than `_LEAST_ROWS` rows have a value of ours. Otherwise it has a
-    panel of the paper's values, if there are any, and a panel of ours. The rows are from top to
-    bottom.
+    panel of the paper's values, if there are any, and a panel of ours. In a panel, the rows go from
+    top to bottom.
 
-    Small panels are for one column only: the first in which at least two rows have both values.
+    Small panels are made of one column only: the first in which at least two rows have both values.
     They show these rows from left to right, without names.
     """
     table = settings.paper[name]
@@ -60,7 +60,8 @@ def _sides(
 ) -> _Sides:
     """Return the values of a column in the rows that we measure: the paper's, and ours.
 
-    With ``only_both``, rows that lack one of the two values are omitted. "low" and "high" are one
+    With ``only_both``, rows that lack one of the two values are omitted. The place of a row on the
+    axis is its x in config/paper.yaml, or its index if it has no x. "low" and "high" are one
     standard deviation over seeds below and above the value.
     """
     sides: dict[str, list[Point]] = {"paper": [], "ours": []}
@@ -102,8 +103,8 @@ def _panels(
 ) -> list[Panel]:
     """Return a panel for each side with values; both have the same rows and colors.
 
-    Both panels have the same axis of values. On stand-in data each has its own, because only the
-    shapes of the trends can be compared there. ``is_first`` says that no earlier column of the
+    Both panels have the same axis of values. On stand-in data, each panel has its own axis, because
+    only the shapes of the trends can be compared. ``is_first`` says that no earlier column of the
     table has panels. If the table has several groups, its first large panel has their legend.
     """
     both = [*sides["paper"], *sides["ours"]]  # the points of both sides
@@ -118,13 +119,15 @@ def _panels(
         lowest = min(point["low"] for point in on_axis)
         highest = max(point["high"] for point in on_axis)
         is_log = lowest > 0 and highest > _WIDE * lowest
-        title = f"{column.name.partition(' (')[0]}, {side}"  # without the unit
         if is_small:
             title = f"{side}: {column.name.removeprefix('Validation ')}"
+        else:
+            title = f"{column.name.partition(' (')[0]}, {side}"  # without the unit
+        is_first_panel = not panels
         legend = None
-        if is_first and not panels and not is_small and len(groups) > 1:
+        if is_first and is_first_panel and not is_small and len(groups) > 1:
             legend = {"title": table.group_label, "columns": 1}
-        panels_of_sizes = described(
+        panel_of_size = described(
             "trends",
             title=title,
             points=points,
@@ -136,11 +139,11 @@ def _panels(
             legend=legend,
             places=places,
             height=_OF_ROW * len(places),
-            has_names=not panels,
+            has_names=is_first_panel,
             # A Vega expression: the name of the row at a place of the axis.
             name=f"{json.dumps(names)}[datum.value]",
         )
-        panels.append(panels_of_sizes["small" if is_small else "rows"])
+        panels.append(panel_of_size["small" if is_small else "rows"])
     return panels
 
 

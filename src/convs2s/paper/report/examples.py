@@ -43,12 +43,14 @@ def examples(
     """
     chosen: dict[Path, dict[str, object]] = {}
     for entry in entries:
+        if entry.run.testset is None:
+            continue  # its numbers are not computed from translations
+        # The files are translations (.jsonl) and references. Of several references, the report
+        # shows the first.
         used = [path for path in map(Path, entry.sha256) if path in present]
-        # The other files are references. Of several references, the report shows the first.
         reference_files = [path for path in used if path.suffix != ".jsonl"]
         for path in used:
-            is_translations = entry.run.testset is not None and path.suffix == ".jsonl"
-            if not is_translations or path in chosen:
+            if path.suffix != ".jsonl" or path in chosen:
                 continue
             system = read_translations(path)
             references = list(read_lines(reference_files[0])) if reference_files else []
@@ -72,9 +74,9 @@ def shown_lines(system: Sequence[DecodedLine], replaced: Sequence[int]) -> list[
     """Return the indices of the lines that the report shows, in rising order.
 
     They are `_SPREAD` lines at equal distances, the line with the longest source, and up to
-    `_REPLACED` further lines of ``replaced``, the indices of lines with a replaced word. The
-    longest is included because Sutskever et al. (2014, table 3) show long sentences: their encoder
-    has to store a whole sentence in a vector of fixed size.
+    `_REPLACED` further lines of ``replaced``, which are the indices of lines with a replaced word.
+    The longest line is included because Sutskever et al. (2014, table 3) show long sentences: their
+    encoder has to store a whole sentence in a vector of fixed size.
     """
     lengths = [len(line.source.split()) for line in system]
     longest = lengths.index(max(lengths))
@@ -87,7 +89,7 @@ def shown_words(translation: DecodedLine) -> tuple[ShownWord, ...]:
     """Return the words of a translation, with each unknown word replaced.
 
     A word that was joined from BPE pieces may contain several unknown tokens. All of them are
-    replaced; the source word and the kind are those of the last one.
+    replaced. The shown source word, and how the word was replaced, are those of the last one.
     """
     replacements = iter(translation.replacements)  # in the order of the output
     words = []

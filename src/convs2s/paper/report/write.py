@@ -218,7 +218,7 @@ def _exhibit(
         for panel in plateau_panels(settings, shown):
             title = f"Validation perplexity, {panel['title']}"
             charts.append([{**panel, "title": title}])
-    used = {names for cell in shown for names in cell.trained}
+    used = {names for cell in shown for names in cell.trained}  # task, model, run
     # The page has the title as a heading, and states the stand-in data itself.
     above = [line for line in written.above[1:] if not line.startswith("STAND-IN")]
     return {
@@ -244,7 +244,7 @@ def trainings(entries: Iterable[LedgerEntry], present: Collection[Path]) -> Trai
     The trainings of an ensemble are those of its members. Only files in ``present`` are read.
     """
     folders: dict[tuple[str, str, str], Path] = {}
-    # Entries that were made here come last, so that their folder replaces a published entry's.
+    # Entries that were made here come last, so that their folders replace those of published ones.
     for entry in sorted(entries, key=lambda entry: entry.origin is None):
         for task, model, run in entry.trainings:
             # The folders of all runs of a model are side by side.
