@@ -68,14 +68,21 @@ def write_results_page(
     plots, plateaus = _draw(settings, tables, folder)
     sheets = {name: for_readers(sheet(settings, name, tables[name])) for name in tables}
     short = []
-    for name in ("table1", "table2"):
+    for name in ("table1", "table2", "opponents"):
         if name in sheets:
             # A row without a metric has no value of ours.
             short.append(_with_value(sheets[name], "Metric", {"Notes"}))
     left_out = {"Claim", "Source", "Comparisons", "Tests"}
-    short_claims = _with_value(claims, "Verdict", left_out)
-    without_verdict = len(claims.rows) - len(short_claims.rows)
-    *headlines, verdicts = _without_repetition([*short, short_claims])
+    decided = _with_value(claims, "Verdict", left_out)
+    without = Sheet(
+        ["Claims without a verdict"],
+        [row for row in claims.rows if row not in decided.rows],
+        "Verdict",
+        left_out=sorted(
+            {*claims.rows[0]} - {"What the paper says", "Verdict", "Notes"}
+        ),
+    )
+    *headlines, verdicts, no_verdicts = _without_repetition([*short, decided, without])
     parts = [
         f"# Results at scale {settings.options.scale}\n",
         f"Made by `convs2s results` from `{ledger}` ([ledger.md](ledger.md)), which has "
@@ -84,7 +91,7 @@ def write_results_page(
         *headlines,
         *plots,
         verdicts,
-        f"{without_verdict} more claims have no verdict: [why]({folder.name}/claims.md).\n",
+        no_verdicts,
         discussion,
     ]
     every_table = [f"# Every table at scale {settings.options.scale}\n"]
