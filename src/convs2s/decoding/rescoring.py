@@ -275,9 +275,8 @@ def log_probabilities(
     previous = torch.full_like(target[:, :, 0], END)  # (B, K)
     totals = torch.zeros_like(previous, dtype=torch.float64)  # (B, K)
     for tokens in target.unbind(2):  # (B, K)
-        predictions, _ = state.step(
-            previous
-        )  # log-probabilities of all types, (B, K, V)
+        # Log-probabilities of all types of the vocabulary.
+        predictions, _ = state.step(previous)  # (B, K, V)
         chosen = predictions.gather(2, tokens.unsqueeze(2)).squeeze(2)  # (B, K)
         totals += chosen.masked_fill(tokens == PADDING, 0.0)
         previous = tokens
