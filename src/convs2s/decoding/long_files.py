@@ -115,8 +115,7 @@ def translate_long_file(
                     raise
                 raise growing.interruption(stop, count) from None
             finally:
-                # This ends the workers.
-                translated.close()
+                translated.close()  # ends the workers
             if sha256(source) != digest:
                 raise UserError(
                     f"{source}: was changed while it was translated; run the command again"

@@ -114,7 +114,7 @@ def _search_alone(
                 run_options,
             )
     except Exception:
-        # ONNX Runtime raises an exception without a public name if a call is ended.
+        # If a call is ended, ONNX Runtime raises an exception whose class has no public name.
         if not stopped.is_set():
             raise
         return []
@@ -122,7 +122,8 @@ def _search_alone(
     empty: tuple[list[int], list[int]] = ([], [])  # tokens and alignment
     hypotheses = [empty] * beam
     # In each step, `scores`, `parents` and `chosen` have an entry for each candidate, the best
-    # first. `places` has one for each parent: the source position with the most attention.
+    # first. `places` has one for each hypothesis that is extended: the source position with the
+    # most attention.
     for length, (scores, parents, chosen, places) in enumerate(steps, start=1):
         extended: list[tuple[list[int], list[int]]] = []
         for rank, (score, parent, token) in enumerate(
