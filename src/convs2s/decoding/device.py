@@ -11,9 +11,9 @@ GRANTS = {"CUDA_VISIBLE_DEVICES", "SLURM_JOB_GPUS", "NVIDIA_VISIBLE_DEVICES"}
 
 
 def is_surely_cpu(name: str) -> bool:
-    """Return whether the device ``auto``, ``cpu`` or ``cuda`` is a CPU whatever torch says.
+    """Return whether a device (``auto``, ``cpu`` or ``cuda``) is known to be a CPU without torch.
 
-    Without torch, ``auto`` is a CPU.
+    If torch is not installed, ``auto`` is a CPU.
     """
     if name != "auto":
         return name == "cpu"

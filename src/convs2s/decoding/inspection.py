@@ -139,7 +139,7 @@ class FinalStates:
 
     tokens: list[list[str]]  # for each line, the tokens that the model reads
     unknown: list[list[str]]  # for each line, the tokens that are not in the vocabulary
-    # (lines, numbers): outputs and cells, bottom layer first.
+    # (lines, numbers): for each line, the outputs and cells of all layers, the bottom layer first.
     states: NDArray[np.floating[Any]]
 
 

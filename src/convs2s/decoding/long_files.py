@@ -1,9 +1,9 @@
 """Translate a file of any length, chunk by chunk, with progress. A stopped run can be resumed.
 
 While the output is unfinished, ``OUTPUT.part`` contains the translations so far.
-``OUTPUT.part.json`` contains how many lines and bytes of it are complete, and the identity of the
-work: everything that the output's bytes depend on. When the translation is complete,
-``OUTPUT.part`` is renamed to ``OUTPUT``.
+``OUTPUT.part.json`` contains the numbers of complete lines and bytes in ``OUTPUT.part``, and the
+identity of the work: everything that the output's bytes depend on. When the translation is
+complete, ``OUTPUT.part`` is renamed to ``OUTPUT``.
 """
 
 import bz2
@@ -41,14 +41,14 @@ CHUNK_BATCHES = 8
 """Number of batches in a chunk for each thread.
 
 If the process is killed, all chunks that are not yet appended to the output are lost. With one
-worker, this is one chunk. With more, it is at most two for each worker, and one more
-(`translate_chunks`)."""
+worker, this is one chunk. With several workers, this is at most one chunk more than two for each
+worker (`translate_chunks`)."""
 
 SPEED_ALONE = {"batch_sentences", "batch_tokens", "cuda_graphs"}
 """Settings of config/decodings.yaml that are left out of the identity on a CPU (`identity_of`).
 
 On a CPU they change only the speed, with one exception: in bf16 on a CPU with AMX, the results can
-depend on the batch. The settings are left out there, too."""
+depend on the batch. Even there, the settings are left out."""
 
 _COMPRESSORS: dict[str, Callable[[bytes], bytes]] = {
     ".gz": partial(gzip.compress, mtime=0),
@@ -56,8 +56,8 @@ _COMPRESSORS: dict[str, Callable[[bytes], bytes]] = {
     ".xz": lzma.compress,
     ".zst": zstandard.ZstdCompressor(write_checksum=True).compress,
 }
-"""Functions that compress one chunk. Readers of these formats take chunks that were compressed
-separately and follow each other in a file as one text."""
+"""Functions that compress one chunk, by the suffix of the file. Chunks are compressed separately
+and written one after the other. Readers of these formats return the text of all of them."""
 
 
 def translate_long_file(
@@ -76,22 +76,23 @@ def translate_long_file(
 
     Raises:
         UnfinishedError: Ctrl-C or SIGTERM stopped the translation, and the same command resumes it.
-        UserError: the signal came and the output cannot be resumed, the source cannot be read
-            twice, is a document with markup or was changed meanwhile, or the output is one of the
-            inputs.
-        Interrupted: the signal came while the standard output was written.
+        UserError: the source cannot be read twice, is a document with markup or was changed
+            meanwhile; the output is one of the inputs; or such a signal came and the output is a
+            device or a pipe, which cannot be resumed.
+        Interrupted: such a signal came while the standard output was written.
     """
+    translator = translate.translator
     if source.exists() and not source.is_file():
         raise UserError(
             f"{source}: is not a file that can be read twice; use standard input"
         )
     check_plain_text(source)
     if output is not None:
-        inputs = [source, *translate.translator.models]
+        inputs = [source, *translator.models]
         for suffix in ("", ".part", ".part.json"):
             check_not_read(_beside(output, suffix), inputs)
-    translator = translate.translator
-    size = CHUNK_BATCHES * translator.threads * translator.settings.batch_sentences
+    batches_per_chunk = CHUNK_BATCHES * translator.threads
+    lines_per_chunk = batches_per_chunk * translator.settings.batch_sentences
     with handling(STOPPING, interrupt):
         # Read the whole file first, so that an invalid line is found before the work begins.
         count = sum(1 for _ in read_lines(source))
@@ -100,22 +101,21 @@ def translate_long_file(
             growing_output(output, {**identity, "input": digest}) as growing,
             progress(" sentences", count, done=growing.done, silent=silent) as bar,
         ):
-            chunks = in_chunks(read_lines(source), size, growing.done)
+            chunks = in_chunks(read_lines(source), lines_per_chunk, growing.done)
             translated = translate_chunks(translate, chunks, workers)
             try:
                 for lines, part in translated:
                     growing.append(part, lines)
                     bar.update(lines)
                 if count == 0:
-                    # A compressed file without text is not empty.
+                    # Even without text, a compressed file must have the header of its format.
                     growing.append("", 0)
             except Interrupted as stop:
                 if output is None:
                     raise
                 raise growing.interruption(stop, count) from None
             finally:
-                # This ends the workers.
-                translated.close()
+                translated.close()  # ends the workers
             if sha256(source) != digest:
                 raise UserError(
                     f"{source}: was changed while it was translated; run the command again"
@@ -132,8 +132,8 @@ def identity_of(
 
     It consists of the checksums of the models, the decoding settings, the device, the version of
     this program, the digests of the code of extensions (networks and the preparation), and
-    ``others``. On a CPU, the settings of `SPEED_ALONE` are left out. On a GPU they count, because
-    it may round a sentence differently in another batch.
+    ``others``. On a CPU, the settings of `SPEED_ALONE` are left out. On a GPU they are included,
+    because a GPU may compute a sentence with other rounding in another batch.
     """
     described = [describe_model(path) for path in models]
     return {
@@ -174,8 +174,8 @@ class GrowingOutput:
     ) -> None:
         """Resume after the last complete chunk, or start over if the identity differs.
 
-        ``part`` is the open file ``OUTPUT.part``, at any position. What it has after the last
-        complete chunk is removed.
+        ``part`` is the open file ``OUTPUT.part``, at any position. Its bytes after the last
+        complete chunk are removed.
         """
         self._path = path
         self._part = part
@@ -201,8 +201,8 @@ class GrowingOutput:
 
     def interruption(self, stop: Interrupted, count: int) -> UserError:
         """Return the error for a signal that has stopped the translation of ``count`` lines."""
-        # `done` may be less than what the next command reads from the state file, if the signal
-        # came after `append` wrote the state.
+        # The next command resumes with the lines of the state file. They may be more than `done`:
+        # the signal may have come after `append` wrote the state, but before it updated `done`.
         state = _STATE.validate_json(self._state_file.read_bytes())
         return UnfinishedError(
             f"translation is not finished: {stop} was received; {state.lines} of {count} lines are "
@@ -302,7 +302,8 @@ def growing_output(
     unfinished = _beside(path, ".part")
     with writing(path), unfinished.open("ab") as part:
         try:
-            # Workers that were forked hold the lock, too. If this process is killed, they end.
+            # Forked workers hold the lock, too. They end if this process is killed, so the lock
+            # does not outlive it.
             is_alone = try_lock(part, tries=PATIENT)
         except OSError as error:
             raise UserError(

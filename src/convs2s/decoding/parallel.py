@@ -42,8 +42,8 @@ class _Ending(Protocol):
 class Stop(Event):
     """An event that any thread sets once the result of a search is no longer needed.
 
-    The search looks at it after each step. A call of ONNX Runtime that makes all steps cannot do
-    so; it is ended through its options.
+    The search looks at the event after each step. A single call of ONNX Runtime that makes all
+    steps cannot look at it, so that call is ended through its options.
     """
 
     def __init__(self) -> None:
@@ -59,9 +59,10 @@ class Stop(Event):
 
     @contextmanager
     def ending(self, options: _Ending) -> Iterator[None]:
-        """End the calls with these options in the block if the event is set."""
+        """While the block runs, end the calls with these options once the event is set."""
         self._running.append(options)
-        # After the line above, so that an event of another thread in between is not lost.
+        # `set` does not see options that are added after it. So look at the event here, too, and
+        # only after the line above: otherwise a `set` between the two lines would be lost.
         options.terminate = self.is_set()
         try:
             yield
@@ -124,8 +125,8 @@ def search_in_threads(
 
     The last batches start first. They take longest if the batches are sorted by ascending length.
 
-    ``search`` takes a batch, and an event that is set once its result is no longer needed. This is
-    ``stopped`` if it is given.
+    ``search`` takes a batch, and an event that is set once the results are no longer needed. The
+    event is ``stopped``, or a new one if ``stopped`` is None.
     """
     stopped = stopped or Stop()
     # New threads inherit torch's number of threads.
@@ -193,8 +194,8 @@ def translate_chunks(
 def _start(translate: Callable[[Chunk], str]) -> None:
     """Prepare a new worker process.
 
-    It ignores Ctrl-C, which the parent process handles. SIGTERM ends it: if the pool loses a
-    worker, it sends SIGTERM to the others and waits until they have ended.
+    The worker ignores Ctrl-C, which the parent process handles. SIGTERM ends the worker: a pool
+    that loses one worker sends SIGTERM to the others and waits until they have ended.
     """
     global _translate
     _translate = translate
@@ -204,7 +205,7 @@ def _start(translate: Callable[[Chunk], str]) -> None:
 
 
 def _end_with_parent() -> None:
-    """End this worker when its parent process has ended, even if that was killed."""
+    """Wait until the parent process has ended or was killed, and then end this worker."""
     parent = parent_process()
     if parent is not None:
         connection.wait([parent.sentinel])

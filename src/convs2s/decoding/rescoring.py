@@ -1,7 +1,7 @@
 """Score given translations by their log-probability: one of each source, or an n-best list.
 
-A target is forced: it goes through the decoder token by token, in the same steps as in a search.
-So an ensemble, an LSTM and a ConvS2S network are scored in the way in which they translate. The
+This is forced decoding: the decoder reads a target token by token, in the same steps as in a
+search. So an ensemble, an LSTM or a ConvS2S network scores in the way in which it translates. The
 encoder runs once for all hypotheses of a source. No shortlist is used, because a hypothesis of
 another system may contain any type of the vocabulary.
 """
@@ -155,7 +155,7 @@ class PairScorer:
         return cls(ensemble, description, device, form)
 
     def score(self, given: Iterable[GivenTargets]) -> Iterator[list[PairScore]]:
-        """Yield a list for each source, in order: the scores of its targets, in order.
+        """For each source, yield the scores of its targets. The order is that of ``given``.
 
         Raises:
             UserError: a line has more tokens than the models have positions; the message gives the
@@ -253,8 +253,8 @@ def _batches(units: Sequence[_Unit]) -> Iterator[list[_Unit]]:
     widths = np.array([_width(unit) for unit in units])
     singles = np.count_nonzero(widths == 1)
     for indices in np.split(np.arange(len(units)), [singles]):
-        # `cut` limits the padded tokens of rows. Here the rows are units of K targets, so it limits
-        # the padded targets.
+        # `cut` limits the tokens of a batch, padding included. Here a unit stands for a row, and a
+        # target for a token, so the targets of a batch are limited, padding included.
         for batch in cut(indices, widths, sentences=None, tokens=TARGETS_PER_BATCH):
             yield [units[index] for index in batch]
 
@@ -275,10 +275,9 @@ def log_probabilities(
     previous = torch.full_like(target[:, :, 0], END)  # (B, K)
     totals = torch.zeros_like(previous, dtype=torch.float64)  # (B, K)
     for tokens in target.unbind(2):  # (B, K)
-        log_probabilities_of_types, _ = state.step(previous)  # (B, K, V)
-        chosen = log_probabilities_of_types.gather(2, tokens.unsqueeze(2)).squeeze(
-            2
-        )  # (B, K)
+        # Log-probabilities of all types of the vocabulary.
+        predictions, _ = state.step(previous)  # (B, K, V)
+        chosen = predictions.gather(2, tokens.unsqueeze(2)).squeeze(2)  # (B, K)
         totals += chosen.masked_fill(tokens == PADDING, 0.0)
         previous = tokens
     return totals
@@ -323,8 +322,9 @@ def score_groups(
     """
     # The scorer reads the groups a chunk ahead of the loop below, which needs them again.
     groups_to_score, groups_to_yield = tee(groups)
-    read = unescaped if scorer.form == "raw" else str
-    scores_of_groups = scorer.score(_with_sources(sources, groups_to_score, read))
+    # Only raw text is unescaped: in words or tokens, `n_best_line` leaves single bars as they are.
+    convert = unescaped if scorer.form == "raw" else str
+    scores_of_groups = scorer.score(_with_sources(sources, groups_to_score, convert))
     for scores, group in zip(scores_of_groups, groups_to_yield, strict=True):
         for hypothesis, score in zip(group, scores, strict=True):
             yield hypothesis.with_feature(feature, score.normalized(length_penalty))
@@ -333,19 +333,20 @@ def score_groups(
 def _with_sources(
     sources: Iterable[str],
     groups: Iterable[Group],
-    read: Callable[[str], str],
+    convert: Callable[[str], str],
 ) -> Iterator[GivenTargets]:
     """Yield the source of each group of hypotheses together with their texts.
 
-    ``read`` turns a text of the list into the scorer's form. Groups must be in ascending order of
-    their sentences: ``sources`` is read only once.
+    ``convert`` turns a text of the list into the scorer's form. Groups must be in ascending order
+    of their sentences, because ``sources`` is read only once.
     """
-    numbered = enumerate(sources, start=1)
+    numbered_sources = enumerate(sources, start=1)
     lines_read = 0
     for group in groups:
-        sentence = group[0].sentence
+        sentence = group[0].sentence  # counts from 0
         location = group[0].location
-        for lines_read, line in numbered:
+        # Skip the lines before the sentence.
+        for lines_read, line in numbered_sources:
             if lines_read > sentence:
                 source = LocatedLine(line, location)
                 break
@@ -355,7 +356,7 @@ def _with_sources(
                 "(sentences count from 0); give the text from which the list was made"
             )
         targets = [
-            LocatedLine(read(hypothesis.text), hypothesis.location)
+            LocatedLine(convert(hypothesis.text), hypothesis.location)
             for hypothesis in group
         ]
         yield GivenTargets(source, targets)
@@ -399,8 +400,8 @@ def score_n_best(
 ) -> None:
     """Write an n-best list with one more feature: the models' log-probability / |y|^alpha.
 
-    The lines of ``source`` and the texts of ``n_best``, which translate them, are words. Alpha is
-    ``length_penalty``.
+    The lines of ``source`` and the texts of ``n_best``, which translate them, are words separated
+    by blanks. Alpha is ``length_penalty``.
     """
     torch.set_num_threads(threads)
     with held_device(device) as held:
@@ -423,7 +424,10 @@ def measure_perplexity(
     threads: int,
     manifest: Mapping[str, object],
 ) -> None:
-    """Write the perplexity per token of a test set's references. Both files are in words."""
+    """Write the perplexity per token of a test set's references.
+
+    The lines of both files are words separated by blanks.
+    """
     torch.set_num_threads(threads)
     with held_device(device) as held:
         scorer = PairScorer.load(models, held, "words")

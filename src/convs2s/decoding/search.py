@@ -9,8 +9,8 @@ The semantics are those of fairseq (paper, section 4.3):
   at which ``</s>`` is forced.
 - The score of a hypothesis is its log-likelihood divided by |y|^alpha, where |y| includes ``</s>``.
 
-Sutskever et al. (2014, section 3.2) remove a finished hypothesis from the beam without a
-replacement, so each finished hypothesis makes the beam narrower by one.
+With the setting `finished: leave`, a finished hypothesis leaves the beam without a replacement, so
+each one makes the beam narrower by one (Sutskever et al., 2014, section 3.2).
 
 Greedy search is beam search with a beam of 1. A separate loop for it took only 5% (fp32) and 7%
 (int8) less processor time in batches of 64 sentences with the demo's model (AMD EPYC, 2026-11-28).
@@ -45,8 +45,8 @@ class Hypothesis:
     tokens: list[int]  # target indices without </s>
     score: float  # log-likelihood / |y|^alpha
     alignment: list[int] | None
-    """For each token, the source position with the most attention, which is never ``</s>``; None
-    without attention."""
+    """For each token, the position of the source token with the most attention, ``</s>`` excluded.
+    None if no network has attention."""
 
 
 def beam_search(
@@ -60,10 +60,11 @@ def beam_search(
 
     ``source`` (B, m) has rows of indices that end in ``</s>`` and are padded on the right. The
     ``shortlist`` contains the target types that each sentence may use; None allows all types. If
-    ``stopped`` is set, the search ends within a step, with some or none of the hypotheses.
+    ``stopped`` is set, the search ends after the current step, and hypotheses may be missing.
     """
     stopped = stopped or Stop()
     source = np.asarray(source)
+    # `_search_alone` is faster than `_Search`, but it covers only this case.
     if (
         isinstance(ensemble, OnnxEnsemble)
         and len(source) == 1
@@ -80,7 +81,10 @@ def beam_search(
         search.decoder.release()
         results = search.results
     # The sort is stable: of equal hypotheses, the one that was finished first comes first.
-    return [sorted(finished, key=lambda row: -row.score) for finished in results]
+    return [
+        sorted(finished, key=lambda hypothesis: -hypothesis.score)
+        for finished in results
+    ]
 
 
 def _search_alone(
@@ -95,26 +99,31 @@ def _search_alone(
     takes with `_Search` (int8, beam 5, AMD EPYC, 2026-11-28).
     """
     beam = settings.beam
-    finished: list[Hypothesis] = []
-    (maximum,) = _maximum(ensemble, source, settings).tolist()
-    limits = settings.minimum_length, maximum
+    (maximum,) = _maximum_lengths(ensemble, source, settings).tolist()
     run_options = RunOptions()
-    run_options.log_severity_level = 4  # no line in the log if it is ended
+    # Log fatal errors only: a call that is ended early would log an error.
+    run_options.log_severity_level = 4
     try:
         with stopped.ending(run_options):
             steps = ensemble.search_alone(
-                source, beam, *limits, settings.unknown_penalty, run_options
+                source,
+                beam,
+                settings.minimum_length,
+                maximum,
+                settings.unknown_penalty,
+                run_options,
             )
     except Exception:
-        # The class that ONNX Runtime raises if a call is ended has no public name.
+        # If a call is ended, ONNX Runtime raises an exception whose class has no public name.
         if not stopped.is_set():
             raise
-        return finished
-    # Tokens and alignment of a hypothesis.
-    start: tuple[list[int], list[int]] = ([], [])
-    hypotheses = [start] * beam
-    # The arrays of a step describe its candidates, the best first. Only `places` has an entry for
-    # each hypothesis that the step extends: the source position with the most attention.
+        return []
+    finished: list[Hypothesis] = []
+    empty: tuple[list[int], list[int]] = ([], [])  # tokens and alignment
+    hypotheses = [empty] * beam
+    # In each step, `scores`, `parents` and `chosen` have an entry for each candidate, the best
+    # first. `places` has one for each hypothesis that is extended: the source position with the
+    # most attention.
     for length, (scores, parents, chosen, places) in enumerate(steps, start=1):
         extended: list[tuple[list[int], list[int]]] = []
         for rank, (score, parent, token) in enumerate(
@@ -131,7 +140,7 @@ def _search_alone(
     return finished
 
 
-def _maximum(
+def _maximum_lengths(
     ensemble: "Ensemble | OnnxEnsemble",
     source: Indices,
     settings: DecodingSettings,
@@ -160,10 +169,10 @@ class _Search:
         self.decoder = ensemble.start(source, beam, shortlist)
         # The finished hypotheses of each sentence of the batch.
         self.results: list[list[Hypothesis]] = [[] for _ in range(batch)]
-        # (A,): those lists of `results` that belong to the rows.
+        # (A,): for each row of the arrays below, the list of its sentence in `results`.
         self.finished = list(self.results)
         # (A,): whether the search for a sentence goes on. If the decoder keeps all sentences, the
-        # rows of those that are done stay in the arrays and are computed, too.
+        # rows of sentences that are done stay in the arrays and are still computed.
         self.is_active = np.ones(batch, bool)
         # (A, K, 1 + t): the first token is </s>, the decoder's input in the first step.
         self.tokens = np.full((batch, beam, 1), END)
@@ -173,10 +182,10 @@ class _Search:
             np.zeros((batch, beam, 0), np.int64) if ensemble.attends else None
         )
         # Before the first step, the hypotheses of a sentence are equal. Only the first may be
-        # extended, otherwise all candidates would be there K times.
+        # extended; otherwise each candidate would occur K times.
         self.scores = np.full((batch, beam), -np.inf, np.float32)  # (A, K)
         self.scores[:, 0] = 0.0
-        self.maximum = _maximum(ensemble, source, settings)  # (A,)
+        self.maximum = _maximum_lengths(ensemble, source, settings)  # (A,)
 
     def step(self) -> None:
         """Extend every hypothesis by one token, and remove the sentences that are done."""
@@ -186,8 +195,8 @@ class _Search:
         limits = Limits(
             unknown_penalty=self.settings.unknown_penalty,
             must_end=self.maximum <= length,
-            # `must_end` comes first: a short source or a model with few positions may have a
-            # maximum below the minimum length.
+            # `must_end` overrides `may_end`: a short source or a model with few positions may have
+            # a maximum below the minimum length.
             may_end=length >= self.settings.minimum_length,
         )
         # The 2K best continuations of each sentence, the best first.
@@ -213,6 +222,7 @@ class _Search:
         parent_tokens = self.tokens[rows, parents]  # (A, K, 1 + t)
         self.tokens = np.concatenate([parent_tokens, tokens[:, :, None]], 2)
         if candidates.places is not None and self.alignment is not None:
+            # `places` (A, K) belong to the parents, so they are appended before the selection.
             alignment = np.concatenate(
                 [self.alignment, candidates.places[:, :, None]], 2
             )
@@ -234,8 +244,8 @@ class _Search:
     ) -> None:
         """Add a finished hypothesis, unless its sentence already has ``beam`` of them.
 
-        It is hypothesis ``parent`` of row ``row``, followed by ``</s>``. Its log-likelihood is
-        ``total``.
+        The finished hypothesis is hypothesis ``parent`` of row ``row``, followed by ``</s>``. Its
+        log-likelihood is ``total``.
         """
         finished = self.finished[row]
         if len(finished) == self.settings.beam:

@@ -47,6 +47,7 @@ class SplitLines:
         translated_lines = list[Translation]()
         for line, sentence_count in self._lines:
             whole = join(list(islice(rest, sentence_count)), " ")
+            # The source is the line as it was given, with the blanks between its sentences.
             n_best = [replace(hypothesis, source=line) for hypothesis in whole.n_best]
             translated_lines.append(replace(whole, source=line, n_best=n_best))
         return translated_lines
@@ -80,14 +81,14 @@ def join(parts: Sequence[Translation], separator: str) -> Translation:
             fields["replacements"].append(moved)
         for position in part.alignment or ():
             alignment.append(len(fields["source_tokens"]) + position)
-        # Last, because the shifts above are the lengths before this part is added.
+        # These come last, because the shifts above are the lengths without this part.
         for name in _LISTS - {"replacements"}:
             fields[name] += getattr(part, name)
     n_best = list[Translation]()
     for rank in range(max(len(part.n_best) for part in parts)):
         hypotheses = [part.n_best[min(rank, len(part.n_best) - 1)] for part in parts]
         n_best.append(join(hypotheses, separator))
-    fields["unknown_words"] = list(dict.fromkeys(fields["unknown_words"]))
+    fields["unknown_words"] = list(dict.fromkeys(fields["unknown_words"]))  # each once
     maps = [part.attention for part in parts if part.attention is not None]
     return replace(
         first,

@@ -22,7 +22,7 @@ from convs2s.text.plain_text import PlainLines
 _BLOCK_BYTES = 1 << 16  # maximum number of bytes in one read
 
 _MOST_WARNINGS = 10
-"""Number of chunks that are warned of. Further ones would say the same of a long text."""
+"""Maximum number of chunks with a warning. In a long text, further warnings would add little."""
 
 _MOST_NAMED = 10  # number of lines, and of words, that a warning names
 
@@ -63,6 +63,7 @@ class ChunkTranslator:
         self.translator = translator
         self.as_json = as_json
         self.n_best = n_best
+        # None: lines are not split.
         self._language = translator.description.languages["source"] if splits else None
         self._hints = hints and not splits
         self._warnings_left = _MOST_WARNINGS
@@ -88,19 +89,21 @@ class ChunkTranslator:
     def _warn_of_unknown_words(self, translations: Sequence[Translation]) -> None:
         """Print a warning if lines have words that the model does not know.
 
-        It names the first lines and words. After ``_MOST_WARNINGS`` chunks there are no more.
+        The warning names the first lines and words. Only the first ``_MOST_WARNINGS`` chunks that
+        have such words cause a warning.
         """
-        lines = [str(one.line) for one in translations if one.unknown_words]
-        if not lines or not self._warnings_left:
+        affected = [item for item in translations if item.unknown_words]
+        if not affected or not self._warnings_left:
             return
         self._warnings_left -= 1
-        unknown = chain.from_iterable(one.unknown_words for one in translations)
+        lines = [str(item.line) for item in affected]
+        unknown = chain.from_iterable(item.unknown_words for item in affected)
         words = list(dict.fromkeys(unknown))  # each once
-        named = "line" if len(lines) == 1 else "lines"
-        last = "" if self._warnings_left else "; further lines are not reported"
+        noun = "line" if len(lines) == 1 else "lines"
+        end = "" if self._warnings_left else "; further lines are not reported"
         print(
-            f"warning: {named} {_first(lines, ', ')}: the model does not know, and so cannot "
-            f"translate: {_first(words, ' ')} (--json has them as unknown_words{last})",
+            f"warning: {noun} {_first(lines, ', ')}: the model does not know, and so cannot "
+            f"translate: {_first(words, ' ')} (--json has them as unknown_words{end})",
             file=sys.stderr,
         )
 
@@ -125,7 +128,7 @@ class ChunkTranslator:
 
 
 def _first(items: Sequence[str], separator: str) -> str:
-    """Return the first ``_MOST_NAMED`` items, and how many there are besides."""
+    """Return the first ``_MOST_NAMED`` items in one text that also says how many more there are."""
     shown = separator.join(items[:_MOST_NAMED])
     rest = len(items) - _MOST_NAMED
     return f"{shown} and {rest:,} more" if rest > 0 else shown
@@ -151,7 +154,7 @@ class ArrivingBytes:
     def __init__(self, stream: BufferedReader) -> None:
         """Read from a pipe, a terminal, a file, or bytes in memory."""
         self._stream = stream
-        # Bytes that were read from the stream, but not returned yet.
+        # Bytes that were read from the stream, but that `readline` has not returned yet.
         self._pending = bytearray()
         self._ended = False
 
@@ -191,6 +194,7 @@ class ArrivingBytes:
         return self._ended or b"\n" in self._pending
 
     def _fill(self) -> None:
+        """Read the bytes that have arrived, or wait for at least one. Note the stream's end."""
         block = self._stream.read1(_BLOCK_BYTES)
         self._pending += block
         self._ended = not block

@@ -39,9 +39,10 @@ def time_decoding(
 ) -> None:
     """Translate a file of raw text in memory, and write how long it took (section 5.3, table 3).
 
-    The time is from raw text to text, and is measured once. One batch is translated before, so
-    that the setup of the first batch is not included. What is set up for later batches, such as
-    CUDA graphs for other shapes, is included. Other processes on the machine increase the time.
+    The time is from raw text to text, and is measured once. One batch is translated before the
+    measurement, so that the setup of the first batch is not included. The setup of later batches,
+    such as CUDA graphs for other shapes, is included. Other processes on the machine increase the
+    time.
 
     The JSON has these keys:
 
@@ -49,7 +50,7 @@ def time_decoding(
       included;
     - ``seconds``: the time, with a signature that describes the device and the settings;
     - ``lines_per_second`` and ``tokens_per_second``;
-    - ``manifest``: the parameter, which lists everything else that the time depends on.
+    - ``manifest``: the argument of this name, which has everything else that the time depends on.
     """
     settings = translator.settings
     lines = list(read_lines(source))
@@ -59,18 +60,18 @@ def time_decoding(
     # A single chunk, so that batches are formed over the whole test set, as in the paper.
     translations = translator.translate_chunk(list(enumerate(lines, start=1)))
     seconds = time.perf_counter() - started
-    # With </s>.
+    # Each translation has one </s>.
     tokens = sum(len(translation.tokens) + 1 for translation in translations)
-    name = manifest["processor"]
+    processor = manifest["processor"]
     graphs = ""
     if device == "cuda":
         from torch.cuda import get_device_name
 
-        name = get_device_name()
+        processor = get_device_name()
         graphs = "CUDA graphs, " if settings.cuda_graphs else ""
     library = f"torch {version('torch')}"
     batches = f"{graphs}batches of up to {settings.batch_sentences}, {library}"
-    signature = f"{name}, {threads} CPU threads, {settings.precision}, {batches}"
+    signature = f"{processor}, {threads} CPU threads, {settings.precision}, {batches}"
     content = {
         "lines": len(lines),
         "tokens": tokens,

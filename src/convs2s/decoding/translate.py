@@ -90,8 +90,8 @@ class Translation:
       the most attention. It is None if no network has attention.
     - ``n_best`` has the best hypotheses, this one first, if the caller asked for them. Otherwise it
       is empty.
-    - ``unknown_words`` has the source words that the model does not know, each once, in the order
-      of the line: a token of theirs is not in the source vocabulary.
+    - ``unknown_words`` has the source words with a token outside the source vocabulary, each once,
+      in the order of the line.
     - ``attention`` is set only if the caller asked for it. It is not part of a JSON line.
     """
 
@@ -123,7 +123,7 @@ class Translation:
         return content
 
     def as_line(self) -> dict[str, Any]:
-        """Return the fields of a line of the workflow: those of `as_json` but ``unknown_words``.
+        """Return the fields of a line of the workflow: `as_json` without ``unknown_words``.
 
         So the files have the same bytes as before that field was added.
         """
@@ -160,6 +160,8 @@ class LineTranslator:
                 model has attention.
         """
         self.models = models
+        # The stamps are taken before the files are loaded, so that `files` notices each later
+        # change. A file that is missing is reported by `load_searched`.
         self._files = {
             path.absolute(): _stamp(path) for path in models if path.is_file()
         }
@@ -182,6 +184,7 @@ class LineTranslator:
                 f"{self.models[0]}: has no attention, which the replacement of unknown words "
                 "needs; translate with `replace_unknown: false` (--no-replace-unknown)"
             )
+        # The precision was fixed when the models were loaded, whatever `settings` say.
         self.settings = settings.model_copy(
             update={"precision": self.ensemble.precision}
         )
@@ -191,7 +194,7 @@ class LineTranslator:
     def searching_by(self, settings: DecodingSettings) -> "LineTranslator":
         """Return a translator with the same models in memory, but with other search settings.
 
-        Its precision and the average of its ensemble stay those with which the models were loaded.
+        The precision and the average of the ensemble stay as they were when the models were loaded.
         """
         translator = copy(self)
         translator._set_search(settings)
@@ -218,6 +221,19 @@ class LineTranslator:
         sources = [self.prepare(text, number) for number, text in lines]
         return self.translate_prepared(lines, sources, n_best)
 
+    def prepare(self, text: str, number: int) -> list[str]:
+        """Return the tokens that the model reads for a line.
+
+        If the line is longer than the model can read, it is cut, with a warning that gives its
+        ``number``.
+        """
+        return cut_overlong(self.tokens(text), self.most_tokens, number, text)
+
+    @property
+    def most_tokens(self) -> int:
+        """The maximum number of tokens in a line, without ``</s>``."""
+        return most_tokens(self.ensemble.positions("source"))
+
     def translate_prepared(
         self,
         lines: Chunk,
@@ -225,22 +241,22 @@ class LineTranslator:
         n_best: int | None = None,
         stopped: Stop | None = None,
     ) -> list[Translation]:
-        """Translate numbered lines whose tokens are known, as `translate_chunk` does.
+        """Translate numbered lines whose tokens are given; otherwise as `translate_chunk`.
 
-        ``sources`` has the tokens of each line, not more than `most_tokens`. Another thread may set
+        ``sources`` has the tokens of each line, at most `most_tokens`. Another thread may set
         ``stopped`` if the translations are no longer needed.
 
         Raises:
             StoppedError: ``stopped`` was set before the translations were made.
         """
-        read = list(map(self._positions_to_read, sources))
-        rows = []
-        for source, positions in zip(sources, read, strict=True):
-            rows.append([source[position] for position in positions])
-        searched = self._search_in_batches(rows, stopped)
+        read_positions = [self._positions_to_read(source) for source in sources]
+        read_tokens = []
+        for source, positions in zip(sources, read_positions, strict=True):
+            read_tokens.append([source[position] for position in positions])
+        searched = self._search_in_batches(read_tokens, stopped)
         translations = []
         for (number, text), source, positions, hypotheses in zip(
-            lines, sources, read, searched, strict=True
+            lines, sources, read_positions, searched, strict=True
         ):
             listed = [
                 self._finish(number, text, source, positions, hypothesis)
@@ -255,8 +271,9 @@ class LineTranslator:
     def _positions_to_read(self, source: Sequence[str]) -> Sequence[int]:
         """Return the positions of the tokens that the search reads.
 
-        BPE models have seen no ``<unk>`` in training: they would neither write one, nor translate
-        the words around it well. So the words that they do not hold are copied without them.
+        A BPE model has seen no ``<unk>`` in training. It would not write one, and it would
+        translate the words around it badly. So the search does not read words of which the
+        vocabulary has no token. `put_back` and `replace_unknown` copy them into the output.
         """
         if self.description.bpe_codes is None or not self.settings.replace_unknown:
             return range(len(source))
@@ -292,54 +309,6 @@ class LineTranslator:
             for index, result in zip(indices, results, strict=True):
                 hypotheses[index] = result
         return hypotheses
-
-    def files(self) -> list[Path]:
-        """Return the model files, to load more of them than the search needs.
-
-        Raises:
-            UserError: a file was removed or changed since it was loaded.
-        """
-        for path, stamp in self._files.items():
-            if not path.is_file() or _stamp(path) != stamp:
-                raise UserError(
-                    f"{path}: was changed since it was loaded; load it again"
-                )
-        return list(self._files)
-
-    @cached_property
-    def _attention_readers(self) -> list[ReadsAttention]:
-        """What computes the attention of each network that has attention."""
-        readers = map(attention_reader, self.files())
-        return [reader for reader in readers if reader is not None]
-
-    def attention(self, translation: Translation) -> AttentionMap:
-        """Return the attention of a translation by layer.
-
-        For an ensemble, the layers of its networks follow each other. Networks without attention
-        are left out.
-
-        Raises:
-            UserError: no network has attention.
-        """
-        if not self._attention_readers:
-            raise UserError(f"{self.models[0]}: has no attention to show")
-        source = self.source.encode(translation.source_tokens)
-        target = self.target.encode(translation.tokens)
-        by_network = [read(source, target) for read in self._attention_readers]
-        return attention_map(by_network, translation.source_tokens, translation.tokens)
-
-    @property
-    def most_tokens(self) -> int:
-        """The maximum number of tokens in a line, without ``</s>``."""
-        return most_tokens(self.ensemble.positions("source"))
-
-    def prepare(self, text: str, number: int) -> list[str]:
-        """Return the tokens that the model reads for a line.
-
-        If the line is longer than the model can read, it is cut, with a warning that gives its
-        ``number``.
-        """
-        return cut_overlong(self.tokens(text), self.most_tokens, number, text)
 
     def search(
         self, tokens: Sequence[Sequence[str]], stopped: Stop
@@ -427,7 +396,7 @@ class LineTranslator:
         return words, self._target_side.restore(" ".join(words))
 
     def _words(self, tokens: Sequence[str]) -> list[str]:
-        """Return the words of tokens.
+        """Return the words that the tokens form.
 
         The tokens of a model without BPE are words already, even if they end in ``@@``.
         """
@@ -439,20 +408,56 @@ class LineTranslator:
         """Return the words of a source that have a token outside of the source vocabulary."""
         words = self._words(tokens)
         unknown = []
-        position = 0  # of the token's word
+        word_position = 0
         for token in tokens:
             if token not in self.source:
-                unknown.append(words[position])
-            if self.description.bpe_codes is None or not token.endswith("@@"):
-                position += 1
+                unknown.append(words[word_position])
+            ends_word = self.description.bpe_codes is None or not token.endswith("@@")
+            if ends_word:
+                word_position += 1
         return list(dict.fromkeys(unknown))  # each once
 
     def _word_position(self, tokens: Sequence[str], position: int) -> int:
         """Return the position of the word to which the token at ``position`` belongs."""
         if self.description.bpe_codes is None:
             return position
-        # Each word before it has exactly one token that does not end in @@, the last.
+        # Each earlier word has exactly one token that does not end in @@: its last one.
         return sum(not token.endswith("@@") for token in tokens[:position])
+
+    def files(self) -> list[Path]:
+        """Return the model files, for callers that load or check them again.
+
+        Raises:
+            UserError: a file was removed or changed since it was loaded.
+        """
+        for path, stamp in self._files.items():
+            if not path.is_file() or _stamp(path) != stamp:
+                raise UserError(
+                    f"{path}: was changed since it was loaded; load it again"
+                )
+        return list(self._files)
+
+    @cached_property
+    def _attention_readers(self) -> list[ReadsAttention]:
+        """For each network that has attention, the function that computes it."""
+        readers = map(attention_reader, self.files())
+        return [reader for reader in readers if reader is not None]
+
+    def attention(self, translation: Translation) -> AttentionMap:
+        """Return the attention of a translation by layer.
+
+        For an ensemble, the layers of its networks follow each other. Networks without attention
+        are left out.
+
+        Raises:
+            UserError: no network has attention.
+        """
+        if not self._attention_readers:
+            raise UserError(f"{self.models[0]}: has no attention to show")
+        source = self.source.encode(translation.source_tokens)
+        target = self.target.encode(translation.tokens)
+        by_network = [read(source, target) for read in self._attention_readers]
+        return attention_map(by_network, translation.source_tokens, translation.tokens)
 
 
 @contextmanager
@@ -487,7 +492,7 @@ def load_searched(
     - int8 on a CPU if all networks can run in ONNX Runtime, and fp32 otherwise.
 
     Raises:
-        UserError: as `load_ensemble`, or the precision is int8 without ONNX Runtime.
+        UserError: as `load_ensemble`, or the precision is int8 but ONNX Runtime does not compute.
     """
     precision = settings.precision
     runs_onnx = device == "cpu" and all(
@@ -521,8 +526,8 @@ def load_searched(
     try:
         return OnnxEnsemble(networks, precision, settings.ensemble), descriptions[0]
     except ValueError as error:
-        # The weights do not fit the architecture, or are not finite. `load_ensemble` raises a
-        # UserError on them, which says what is wrong. Otherwise a scale of int8 is missing.
+        # If the weights do not fit the architecture or are not finite, `load_ensemble` raises a
+        # UserError that says what is wrong. Otherwise a scale of int8 is missing.
         load_ensemble(models, device, DecodingSettings())
         raise UserError(
             f"{', '.join(map(str, models))}: `int8_scales` has no {error}: train or import the "
@@ -537,7 +542,7 @@ def load_ensemble(
 ) -> tuple["Ensemble", ModelDescription]:
     """Load the model files of an ensemble for torch.
 
-    ``settings`` state the precision, not "auto", for which `load_searched` chooses one.
+    The precision in ``settings`` must not be "auto", which only `load_searched` resolves.
 
     Raises:
         UserError: the models do not fit together, or the device cannot compute in the precision.

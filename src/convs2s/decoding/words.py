@@ -26,7 +26,7 @@ class Splitter:
     ) -> None:
         self._form = form
         self._preparation = Preparation(description.preparation, language)
-        # Applied to words one after the other.
+        # Functions of a line's words, separated by blanks. They are applied in this order.
         self._steps: list[Callable[[str], str]] = []
         cased_words = description.truecasers.get(language)
         if cased_words is not None:
@@ -62,9 +62,9 @@ def cut_overlong(
     number: int,
     text: str,
 ) -> list[str]:
-    """Return the tokens of a line that a model can read: the first ``limit`` ones.
+    """Return the first ``limit`` tokens of a line, which are those that the model can read.
 
-    If the line is cut, print a warning with its number and the beginning of its ``text``.
+    If the line is cut, print a warning with its ``number`` and the beginning of its ``text``.
     """
     if len(tokens) > limit:
         print(
@@ -76,18 +76,19 @@ def cut_overlong(
 
 
 def held_positions(tokens: Sequence[str], vocabulary: Vocabulary) -> list[int]:
-    """Return the positions of the tokens of all words of which a vocabulary has a token.
+    """Return the positions of the tokens of each word that has a token in the vocabulary.
 
-    ``tokens`` are those of BPE. The other words are of characters that the model has never seen,
-    such as an emoji.
+    ``tokens`` are BPE tokens. A word without a token in the vocabulary, such as an emoji, consists
+    of characters that the model has never seen.
     """
     held: list[int] = []
-    word: list[int] = []
+    word: list[int] = []  # positions of the tokens of the current word
     for position, token in enumerate(tokens):
         word.append(position)
-        if token.endswith("@@") and position + 1 < len(tokens):
+        is_last = position == len(tokens) - 1
+        if token.endswith("@@") and not is_last:
             continue
-        if any(tokens[piece] in vocabulary for piece in word):
+        if any(tokens[index] in vocabulary for index in word):
             held += word
         word = []
     return held
@@ -101,25 +102,28 @@ def put_back(
 ) -> tuple[list[str], list[int]]:
     """Put an ``<unk>`` into an output for each source token that the search has not read.
 
-    It stands behind the word that looks at the nearest source token before it; at the end if the
-    search has read no source token behind it.
+    The ``<unk>`` stands after the output word that is aligned with the nearest earlier source
+    token, or at the start if no output word is aligned with an earlier one. If the search has read
+    no later source token, the ``<unk>`` stands at the end.
 
     Args:
         tokens: the output.
-        alignment: for each token of the output, a position among those that were read.
-        held: the positions of the source tokens that were read.
+        alignment: for each token of the output, an index into ``held``.
+        held: the positions of the source tokens that were read, in ascending order.
         source_length: number of source tokens.
 
     Returns:
         The output and its alignment, with positions among all source tokens.
     """
     whole = list(tokens)
-    places = [held[position] for position in alignment]
+    places = [held[index] for index in alignment]
     for position in sorted(set(range(source_length)).difference(held)):
         index = len(whole)
         if held and position < held[-1]:
             nearest = max((place for place in places if place < position), default=None)
+            # Behind the last token that is aligned with `nearest`.
             index = 0 if nearest is None else len(places) - places[::-1].index(nearest)
+            # The <unk> must not split a word of several tokens.
             while 0 < index < len(whole) and whole[index - 1].endswith("@@"):
                 index += 1
         whole.insert(index, SPECIAL_TOKENS[UNKNOWN])
@@ -145,8 +149,8 @@ def replace_unknown(
 ) -> tuple[list[str], list[Replacement]]:
     """Replace each ``<unk>`` of an output, using the source word with the most attention.
 
-    The replacement is the source word's entry in the alignment dictionary. If it has none, the
-    source word is copied (section 4.3).
+    The replacement is the source word's entry in the alignment dictionary. A source word without
+    an entry is copied (section 4.3).
 
     Args:
         tokens: the output.
@@ -156,7 +160,7 @@ def replace_unknown(
         dictionary: source word -> target word.
 
     Returns:
-        The output with its replacements, and a list of them with positions in tokens.
+        The output after the replacement, and the list of replacements, with positions in tokens.
     """
     replaced = list(tokens)
     replacements: list[Replacement] = []

@@ -7,8 +7,9 @@ tools that the paper uses, multi-bleu.perl and mteval-v13a.pl.
 
 Both scripts change only A to Z to lower case. They split words at different blanks:
 
-- multi-bleu.perl splits bytes. Perl's ``split`` then splits at the space, tab, line feed, vertical
-  tab, form feed and carriage return. A no-break space, U+0085 or U+2028 is part of a word.
+- multi-bleu.perl reads bytes. So Perl's ``split`` splits only at ASCII's blanks: the space, tab,
+  line feed, vertical tab, form feed and carriage return. A no-break space, U+0085 or U+2028 is part
+  of a word.
 - mteval-v13a.pl decodes its files and splits at all blanks of Unicode. Python's ``split`` does the
   same, but also splits at U+001C to U+001F.
 
@@ -84,7 +85,7 @@ _BLANKS_TO_KEEP: dict[BleuForm, dict[int, int]] = {
     "tokenized": _surrogates(SEPARATORS + WIDE_BLANKS),
     "13a": _surrogates(SEPARATORS),
 }
-"""How words are found -> the blanks of Python that end no word of the script."""
+"""Form -> a table that replaces the blanks at which Python splits, but the script does not."""
 
 _MODULES: dict[BleuForm, tuple[str, ...]] = {
     "ja-mecab": ("MeCab", "ipadic"),
@@ -100,10 +101,12 @@ _WITHOUT_BLANKS = re.compile(
 between words."""
 
 _LETTERS_OF_A_WORD = 5
-"""Words of these scripts have at most as many letters on average."""
+"""Maximum mean number of letters per word in these scripts.
+
+If the mean is higher, the text was not split into words."""
 
 LEAST_SHARE = 0.1
-"""Share of the lines in which a metric sees no words from which on a warning is due."""
+"""A warning is due if a metric does not see the words of at least this share of the lines."""
 
 
 @dataclass(frozen=True)
@@ -180,7 +183,7 @@ def corpus_bleu(
 def warning_of_bleu(form: BleuForm, *references: Lines) -> str | None:
     """Return a warning if BLEU takes whole phrases of the references for words, or else None.
 
-    It does so in scripts without blanks between words, unless ``form`` splits them.
+    This happens in scripts without blanks between words, unless ``form`` splits the phrases.
     """
     metric = _ScriptBleu(form)
     all_lines = list(chain(*references))
@@ -189,7 +192,8 @@ def warning_of_bleu(form: BleuForm, *references: Lines) -> str | None:
     letters = 0
     for word in chain.from_iterable(map(metric.words, lines)):
         characters = _WITHOUT_BLANKS.findall(word)
-        words += bool(characters)
+        if characters:
+            words += 1
         letters += sum(map(str.isalpha, characters))
     is_split = letters <= _LETTERS_OF_A_WORD * words
     if is_split or len(lines) < LEAST_SHARE * len(all_lines):
@@ -221,9 +225,9 @@ def length_ratio(hypotheses: Lines, *references: Lines) -> float:
 
 
 def sentence_bleu(form: BleuForm) -> Callable[..., float]:
-    """Return the BLEU of single sentences, for comparing translations of the same sentence.
+    """Return a function for the BLEU of a sentence, to compare translations of the same sentence.
 
-    The result takes a sentence and one or more references, and returns a score from 0 to 100. The
+    The function takes a sentence and one or more references, and returns a score from 0 to 100. The
     score of a test set cannot be computed from these scores. Orders of n-grams without a match are
     smoothed (sacrebleu's ``exp``). Orders of n-grams that are longer than the sentence do not
     count.
@@ -261,7 +265,7 @@ def compare(
     first, second = results
     p_value = float(second.p_value)
     # sacrebleu counts the resamples whose difference is larger than that of the systems. If the
-    # systems are equal, there is none, and p would be as small as possible.
+    # outputs are equal, no difference is larger, and p would be as small as possible.
     if first.score == second.score:
         p_value = 1.0
     return Comparison(
@@ -276,7 +280,8 @@ def compare(
 def statistics_of(hypotheses: Lines, *references: Lines) -> Statistics:
     """Return the statistics (lines, 6) from which `corpus_bleu` is computed."""
     check_lines(hypotheses, references)
-    # Each row also has the totals of n-grams, which `ngram_totals` computes from the words.
+    # sacrebleu's rows end with the totals of n-grams. They are left out, because `ngram_totals`
+    # computes them from the words.
     counted = _ScriptBleu("tokenized")._extract_corpus_statistics(
         hypotheses, references
     )
@@ -304,7 +309,7 @@ def encode_statistics(statistics: Statistics) -> str:
     second bytes, and so on. This gives long runs of zeros, which compress well.
     """
     numbers = statistics.T.astype("<u4").tobytes()
-    planes = np.frombuffer(numbers, np.uint8).reshape(-1, _BYTES).T
+    planes = np.frombuffer(numbers, np.uint8).reshape(-1, _BYTES).T  # (4, 6 * lines)
     return base64.b64encode(zlib.compress(planes.tobytes(), 9)).decode("ascii")
 
 
@@ -320,14 +325,15 @@ def decode_statistics(text: str, where: str) -> Statistics:
     with failures_of_file(where, "not encoded statistics of sentences"):
         packed = base64.b64decode(text, validate=True)
         plain = unpacking.decompress(packed, MOST_LINES * bytes_of_line)
+        # `eof` is False if the text is cut off or has too many lines.
         is_whole = unpacking.eof and len(plain) % bytes_of_line == 0
         if not plain or not is_whole:
             raise ValueError(
                 f"expected 1 to {MOST_LINES:,} lines of {_COLUMNS} numbers"
             )
-    planes = np.frombuffer(plain, np.uint8).reshape(_BYTES, -1)
+    planes = np.frombuffer(plain, np.uint8).reshape(_BYTES, -1)  # (4, 6 * lines)
     numbers = np.frombuffer(planes.T.tobytes(), "<u4").reshape(_COLUMNS, -1)
-    statistics = numbers.T.astype(np.int64)
+    statistics = numbers.T.astype(np.int64)  # (lines, 6)
     impossible = (statistics[:, 2:] > ngram_totals(statistics)).any(axis=1)
     if impossible.any():
         line = int(impossible.argmax()) + 1
@@ -338,9 +344,9 @@ def decode_statistics(text: str, where: str) -> Statistics:
 
 
 class _ScriptBleu(BLEU):
-    """sacrebleu's BLEU, but splits and lowers words as multi-bleu.perl or mteval-v13a.pl.
+    """sacrebleu's BLEU, but with words split and lowered as in multi-bleu.perl or mteval-v13a.pl.
 
-    With other tokenizers of sacrebleu, only the lowercasing differs from it.
+    With other tokenizers, only the lowering differs from sacrebleu's.
     """
 
     def __init__(
@@ -357,6 +363,8 @@ class _ScriptBleu(BLEU):
             )
         super().__init__(
             tokenize="none" if form == "tokenized" else form,
+            # multi-bleu.perl does not smooth. The BLEU of single sentences, which is computed with
+            # `effective_order`, is always smoothed.
             smooth_method="exp" if form != "tokenized" or effective_order else "none",
             effective_order=effective_order,
             # Suppress sacrebleu's warning about tokenized text, which is intended here.

@@ -1,10 +1,10 @@
 """Compare two systems on one test set, by the BLEU of the whole test set and line by line.
 
 Runs of the systems are compared in pairs: seed i of one with seed i of the other. The bootstrap
-shows how much depends on the choice of the test set's lines. It does not show how much depends on
-chance in the training; the differences between the seeds show this. So each pair has its own
-p-value, and there is none for the mean. The BLEU of single lines is used only to order them. It is
-not evidence that a system is better.
+shows how much depends on the choice of the test set's lines. How much depends on chance in the
+training is shown by the differences between the seeds, not by the bootstrap. So each pair has its
+own p-value, and there is none for the mean. The BLEU of single lines is used only to order them. It
+is not evidence that a system is better.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -174,18 +174,22 @@ def compare_outputs(
         check_lines(system, [source], names[1], ["the source"])
     score = sentence_bleu(form)
     differing = []
-    for index, (ours, theirs) in enumerate(zip(system, baseline, strict=True)):
-        # Split bytes, as multi-bleu.perl.
-        if ours.encode().split() == theirs.encode().split():
+    for index, (baseline_line, system_line) in enumerate(
+        zip(baseline, system, strict=True)
+    ):
+        # Split bytes, so that only ASCII's blanks separate words, as in multi-bleu.perl.
+        if baseline_line.encode().split() == system_line.encode().split():
             continue
         line_references = tuple(lines[index] for lines in references)
+        baseline_parts, system_parts = mark_differences(baseline_line, system_line)
         line = ComparedLine(
-            index + 1,
-            None if source is None else source[index],
-            line_references,
-            *mark_differences(theirs, ours),
-            baseline_score=score(theirs, *line_references),
-            system_score=score(ours, *line_references),
+            number=index + 1,
+            source=None if source is None else source[index],
+            references=line_references,
+            baseline=baseline_parts,
+            system=system_parts,
+            baseline_score=score(baseline_line, *line_references),
+            system_score=score(system_line, *line_references),
         )
         differing.append(line)
     largest = sorted(differing, key=lambda line: -abs(line.difference))[:most]

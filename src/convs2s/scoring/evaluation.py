@@ -195,7 +195,7 @@ def evaluate_bleu(
     plain = read_reference(raw, translations, system)
     in_words = read_reference(tokenized, translations, system)
     text = [line.text for line in system]
-    before = [line.text_before for line in system]
+    text_before = [line.text_before for line in system]
     words = [" ".join(line.words) for line in system]
     words_before = [" ".join(line.words_before) for line in system]
     _warn(warning_of_bleu(tokenize, plain))
@@ -210,11 +210,11 @@ def evaluate_bleu(
         chrf=chrf(text, plain),
         length_ratio=length_ratio(words, in_words),
         before_replacement={
-            "bleu": bleu_scores(words_before, in_words, before, plain, tokenize)
+            "bleu": bleu_scores(words_before, in_words, text_before, plain, tokenize)
         },
         unknown_words=_count_unknown_words(system),
         manifest=manifest,
-        # The keys are names of measures (convs2s.config.measures), by which the ledger has them.
+        # The keys are names of measures (convs2s.config.measures); the ledger has the same keys.
         sentences={
             "bleu_tokenized": encode_statistics(statistics_of(words, in_words)),
             "bleu_tokenized_before_replacement": encode_statistics(
@@ -239,7 +239,7 @@ def further_score(
 
     Raises:
         UserError: the lists differ in length, the metric needs sources but ``source`` is None, or
-            it returns no finite number.
+            the metric returns no finite number.
     """
     metric = check_added("metric", "METRICS", name)
     check_lines(text, references, name)
@@ -274,8 +274,8 @@ def bleu_scores(
 ) -> BleuScores:
     """Return the tokenized BLEU of ``words`` and the detokenized BLEU of ``text``.
 
-    ``words`` are scored against ``tokenized``, the reference in words, and ``text``, split by
-    ``tokenize``, against ``raw``, the reference as published.
+    ``words`` are scored against ``tokenized``, the reference in words. ``text`` is split by
+    ``tokenize`` and scored against ``raw``, the reference as published.
     """
     return BleuScores(
         corpus_bleu(words, tokenized), corpus_bleu(text, raw, form=tokenize)
@@ -316,14 +316,15 @@ def evaluate_rouge(
     ]
     _warn(warning_of_rouge(*reference_lines))
     text = [line.text for line in system]
-    before = [line.text_before for line in system]
+    text_before = [line.text_before for line in system]
     lead = [" ".join(line.source.split()[: settings.lead_words]) for line in system]
 
     def scores(texts: Sequence[str]) -> RougeScores:
         return rouge(texts, *reference_lines, options=options)
 
-    # Not every item has all references. For the length ratio, replace a missing one (an empty line)
-    # by the first reference, because its length of 0 would be the nearest to a short output's.
+    # Not every item has all references; an empty line stands for a missing one. For the length
+    # ratio, the first reference takes its place. Otherwise, the missing one with its length of 0
+    # could be the nearest in length to a short output.
     filled = []
     for lines in reference_lines:
         pairs = zip(lines, reference_lines[0], strict=True)
@@ -336,7 +337,7 @@ def evaluate_rouge(
         rouge=scores(text),
         lead=LeadBaseline(settings.lead_words, scores(lead)),
         length_ratio=length_ratio(text, *filled),
-        before_replacement={"rouge": scores(before)},
+        before_replacement={"rouge": scores(text_before)},
         unknown_words=_count_unknown_words(system),
         manifest=manifest,
         overlap=_overlap(counts, test_set),

@@ -92,13 +92,13 @@ def n_best_line(
     and readers of lists in words do not unescape it.
     """
     likelihood = score * math.pow(length, length_penalty)
-    listed = ListedHypothesis(
+    hypothesis = ListedHypothesis(
         sentence=line - 1,
         text=text.replace("|||", escaped("|||")),
         features=f"{LIKELIHOOD}= {likelihood:.9g} {LENGTH}= {length}",
         score=score,
     )
-    return listed.line()
+    return hypothesis.line()
 
 
 Group = Sequence[ListedHypothesis]  # the hypotheses of one sentence
@@ -116,17 +116,17 @@ def read_n_best(lines: Iterable[str], name: str) -> Iterator[Group]:
     """
     group: list[ListedHypothesis] = []
     for number, line in enumerate(lines, start=1):
-        listed = _parse(line, f"{name}:{number}")
-        if group and listed.sentence != group[0].sentence:
+        hypothesis = _parse(line, f"{name}:{number}")
+        if group and hypothesis.sentence != group[0].sentence:
             yield group
             last = group[0].sentence
-            if listed.sentence < last:
+            if hypothesis.sentence < last:
                 raise UserError(
-                    f"{listed.location}: expected sentence {last} or a later one, found "
-                    f"{listed.sentence}; sort the list by its sentences"
+                    f"{hypothesis.location}: expected sentence {last} or a later one, found "
+                    f"{hypothesis.sentence}; sort the list by its sentences"
                 )
             group = []
-        group.append(listed)
+        group.append(hypothesis)
     if not group:
         raise UserError(
             f"{name}: is empty; give an n-best list with a hypothesis of each sentence"
@@ -138,6 +138,7 @@ def every_sentence(groups: Iterable[Group]) -> Iterator[Group]:
     """Yield the groups unchanged, and check that no sentence is left out.
 
     The check is lazy: a missing sentence is found when the next sentence of the list is reached.
+    Sentences that are missing at the end are not found.
 
     Raises:
         UserError: a sentence is missing.
@@ -154,8 +155,8 @@ def every_sentence(groups: Iterable[Group]) -> Iterator[Group]:
 def average_with(feature: str) -> Criterion:
     """Return a criterion: the mean of the list's own score and a feature.
 
-    Neither is rescaled. Sutskever et al. (2014, section 3.2) average the scores of both systems,
-    and do not mention a scale.
+    Neither of the two is rescaled. Sutskever et al. (2014, section 3.2) average the scores of both
+    systems, and do not mention a scale.
     """
     return lambda hypothesis: (hypothesis.score + hypothesis.feature(feature)) / 2
 
@@ -170,7 +171,7 @@ def reranked(group: Group, criterion: Criterion) -> list[ListedHypothesis]:
 
 
 def escaped(text: str) -> str:
-    """Return a text with each bar written as Moses does, so that none is taken for a separator."""
+    """Return a text with each bar escaped as Moses does, so that none is taken for a separator."""
     return text.replace("|", "&#124;")
 
 

@@ -38,7 +38,7 @@ from convs2s.scoring.reports.layout import Report
 from convs2s.scoring.tuned_settings import PLAIN
 
 Name = TypeVar("Name")
-# Takes a text of the list and returns it in another form.
+# A function that takes a text and returns it in another form.
 Conversion = Callable[[str], str]
 
 ALPHAS = tuple(tenth / 10 for tenth in range(21))
@@ -57,10 +57,10 @@ def first_and_oracle(
 
     The texts with the highest BLEU of the whole test set cannot be found sentence by sentence, and
     there are too many combinations to try all. So the oracle chooses, for each sentence, the
-    hypothesis with the highest smoothed sentence BLEU. If several have this BLEU, it takes the one
-    with the highest score in the list. With few sentences, the oracle's texts can have a lower BLEU
-    of the test set than the texts with the highest scores. In that case the texts with the highest
-    scores are returned for the oracle, too.
+    hypothesis with the highest smoothed sentence BLEU. If several have this BLEU, the oracle takes
+    the one with the highest score in the list. With few sentences, the oracle's texts can have a
+    lower BLEU of the test set than the texts with the highest scores. In that case, the latter are
+    returned for the oracle, too.
 
     Args:
         groups: the hypotheses of each sentence.
@@ -76,7 +76,7 @@ def first_and_oracle(
     """
     bleu = sentence_bleu(form)
     first: list[str] = []
-    best: list[str] = []
+    oracle: list[str] = []
     shortest = min(len(lines) for lines in references)
     for number, group in enumerate(every_sentence(groups)):
         best_first = sorted(group, key=lambda listed: -listed.score)
@@ -86,12 +86,12 @@ def first_and_oracle(
         if number < shortest:
             expected = [lines[number] for lines in references]
             # Of texts with equal BLEU, max returns the first, which has the highest score.
-            best.append(max(texts, key=lambda text: bleu(text, *expected)))
+            oracle.append(max(texts, key=lambda text: bleu(text, *expected)))
     check_lines(first, references, name, files)
-    best_bleu = corpus_bleu(best, *references, form=form)
-    if best_bleu.score < corpus_bleu(first, *references, form=form).score:
-        best = first
-    return first, best
+    oracle_bleu = corpus_bleu(oracle, *references, form=form)
+    if oracle_bleu.score < corpus_bleu(first, *references, form=form).score:
+        oracle = first
+    return first, oracle
 
 
 def rescore_n_best(

@@ -39,8 +39,9 @@ _QUANTILES = (0.025, 0.975)
 _ROUNDED = 5
 _LONGEST_UNSTEMMED = 3  # words of up to 3 letters are not stemmed
 _KEPT = b"abcdefghijklmnopqrstuvwxyz0123456789"
-# All other bytes separate words, also those of a letter such as é. The script makes a separate word
-# of a hyphen, but does not count it, so here a hyphen separates words, too.
+# A table for bytes.translate. It changes A to Z to lower case, and all bytes that are not in _KEPT
+# to blanks, also those of a letter such as é. The script makes a separate word of a hyphen, but
+# does not count this word, so here a hyphen becomes a blank, too.
 _BYTES = bytes(
     byte if byte in _KEPT else ord(" ") for byte in bytes(range(256)).lower()
 )
@@ -160,7 +161,8 @@ def rouge_items(
         words = options.words(hypothesis)
         hits: dict[RougeKind, list[Hits]] = {kind: [] for kind in ROUGE_NAMES}
         for number, text in enumerate(texts):
-            if number and options.skip_empty and not text.strip():
+            is_missing = options.skip_empty and number > 0 and not text.strip()
+            if is_missing:
                 continue
             reference = options.words(text)
             hits["rouge_1"].append(ngram_hits(words, reference, 1))
@@ -171,6 +173,7 @@ def rouge_items(
             if options.best:
                 counted = _best_hits(kind, reference_hits)
             else:
+                # Add the counts of all references, field by field.
                 counted = Hits(*map(sum, zip(*reference_hits, strict=True)))
             item[kind] = triple(counted)
         items.append(item)
@@ -183,7 +186,9 @@ def warning_of_rouge(*references: Lines) -> str | None:
     unseen = 0
     for line in lines:
         letters = list(filter(str.isalpha, line))
-        unseen += 2 * sum(map(str.isascii, letters)) < len(letters)
+        seen_letters = sum(map(str.isascii, letters))
+        if 2 * seen_letters < len(letters):
+            unseen += 1
     if not unseen or unseen < LEAST_SHARE * len(lines):
         return None
     return (
@@ -197,7 +202,8 @@ def warning_of_rouge(*references: Lines) -> str | None:
 def _best_hits(kind: RougeKind, hits: Sequence[Hits]) -> Hits:
     """Return the counts with the reference that gives the highest recall, the first of equals.
 
-    As the script does, this compares rounded recalls, but for ROUGE-L unrounded ones.
+    Like the script, this compares rounded recalls for ROUGE-1 and ROUGE-2, but unrounded ones for
+    ROUGE-L.
     """
     if kind == "rouge_l":
         return max(hits, key=lambda each: each.both / max(1, each.reference))
@@ -211,7 +217,7 @@ def mean_rouge(
 ) -> RougeScores:
     """Return the means over items and their 95% confidence intervals, by percentile bootstrap."""
     lines = len(items)
-    # One row for each item, one column for each pair of a kind and a part.
+    # (lines, 9): one column for each pair of a kind and a part.
     values = np.array([list(item.values()) for item in items]).reshape(lines, -1)
     generator = np.random.default_rng(_SEED)
     resampled_means = []
@@ -235,7 +241,7 @@ def ngram_hits(
     reference: Words,
     order: int,
 ) -> Hits:
-    """Count n-grams. One that is repeated counts in both as often as in the text that has fewer."""
+    """Count n-grams. In ``both``, each counts as often as in the text that has fewer of it."""
     ours = _ngrams(hypothesis, order)
     theirs = _ngrams(reference, order)
     shared = ours & theirs
@@ -244,7 +250,7 @@ def ngram_hits(
 
 def _ngrams(words: Words, order: int) -> Counter[tuple[str, ...]]:
     shifted = [words[start:] for start in range(order)]
-    # The shortest list, the last, ends the n-grams.
+    # zip stops at the end of the shortest list, which is the last one.
     return Counter(zip(*shifted, strict=False))
 
 

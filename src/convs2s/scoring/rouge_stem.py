@@ -18,6 +18,7 @@ from convs2s.errors import UserError
 from convs2s.files.text import read_lines
 
 _SHORTEST = 3  # shorter words are not changed
+# "plurals", "long" and "middle" have endings with their replacements; "last" has groups of endings.
 _ENDINGS = yaml.safe_load(
     files(__package__).joinpath("data", "rouge_endings.yaml").read_text("utf-8")
 )

@@ -41,9 +41,10 @@ LEAST_POOLED = 3
 _CONFIDENCE = 0.95
 _POWER = 0.8  # the chance of finding the smallest detectable effect
 _MAX_INDICES_AT_ONCE = 1 << 22  # random sentence indices that are generated at a time
-# Draws x sentences up to which the counts of one set size are cached.
+# Maximum product of draws and sentences for which the counts are cached.
 _MAX_CACHED_COUNTS = 10**8
 
+# Scores on several test sets, such as resampled ones.
 SetScores = npt.NDArray[np.float64]
 
 
@@ -96,13 +97,14 @@ class SampledRuns:
     """The scores of the runs of one network, or a weighted sum of several of its scores per run."""
 
     scores: Sequence[float]  # of each run, multiplied by its sign and weight
-    drawn: SetScores | None = None  # (runs, DRAWS): the same on the resampled test sets
+    # (runs, DRAWS): such scores on the resampled test sets.
+    drawn: SetScores | None = None
     singles: Sequence[float] | None = None
     """For an ensemble, which is a single run: the scores of its single models, multiplied by the
     ensemble's weight. The ensemble's variance between trainings is taken to be that of a single
     model, which overestimates it."""
     pool: Pool | None = None
-    """What the variance between the runs is taken from, if it is not that of these runs alone."""
+    """The source of the variance between runs. None: the scores of these runs, or ``singles``."""
     weight: float = 1.0  # the sign and weight that the scores were multiplied by
 
 
@@ -172,14 +174,15 @@ def effect_of(samples: Sequence[SampledRuns], constant: float = 0.0) -> Effect:
     if len(drawn) < len(samples):
         return Effect(value, _spread(samples, sentence_variance=0.0))
     batches = []
+    # For each sample, BATCHES arrays of shape (runs, DRAWS / BATCHES).
     split = [np.array_split(run_scores, BATCHES, axis=1) for run_scores in drawn]
-    for batch in zip(*split, strict=True):
+    for batch in zip(*split, strict=True):  # an array of each sample
         batches.append(_spread(samples, _sentence_variance(batch)))
     return Effect(value, _spread(samples, _sentence_variance(drawn)), batches)
 
 
 def _variance(values: Sequence[float] | SetScores) -> float:
-    """Return the unbiased estimate of the variance of the population that values are from."""
+    """Return the sample variance, which is an unbiased estimate of the population's variance."""
     return float(np.var(values, ddof=1))
 
 
@@ -191,7 +194,8 @@ def _spread(samples: Iterable[SampledRuns], sentence_variance: float) -> Spread:
     run_variance = 0.0
     uncertainty = 0.0  # the sum in the denominator of Satterthwaite's formula
     max_degrees = math.inf
-    # Samples of one pool have their variance from one estimate.
+    # Samples with the same pool share one estimate of the variance, so their errors are not
+    # independent. They are added here first, and count as one term of Satterthwaite's formula.
     of_pools: dict[Pool, float] = {}
     for sample in samples:
         if sample.pool:
@@ -219,9 +223,9 @@ def _spread(samples: Iterable[SampledRuns], sentence_variance: float) -> Spread:
 def _sentence_variance(drawn: Sequence[SetScores]) -> float:
     """Return the variance due to sentences, without the share that the runs' variance includes.
 
-    Each array is of shape (runs, draws). The scores of runs vary from each other also because each
-    run does better or worse on single sentences. The variance of the runs includes this interaction
-    of runs and sentences, so it is subtracted here.
+    Each array is of shape (runs, draws). One reason why the scores of runs differ is that each run
+    does better or worse on single sentences. The variance of the runs includes this interaction of
+    runs and sentences, so it is subtracted here.
     """
     whole = _variance(np.sum([run_scores.mean(axis=0) for run_scores in drawn], axis=0))
     counted_twice = 0.0
@@ -288,7 +292,7 @@ def _counts(lines: int, draws: int) -> Iterator[npt.NDArray[np.uint8]]:
 
 @lru_cache(maxsize=1)
 def _kept_counts(lines: int, draws: int) -> list[npt.NDArray[np.uint8]]:
-    """Return the arrays of `_counts`, cached: runs on one test set follow each other."""
+    """Return the arrays of `_counts`, cached, because runs on one test set follow each other."""
     return list(_counts(lines, draws))
 
 
@@ -310,8 +314,9 @@ def _measures(sums: SetScores) -> Measures:
     matches = sums[:, 2 : 2 + ORDERS]
     n_grams = sums[:, 2 + ORDERS :]
     with np.errstate(divide="ignore", invalid="ignore"):
-        precisions = 100 * np.exp(np.log(matches / n_grams).mean(axis=1))
-        without_brevity = np.where(matches.all(axis=1), precisions, 0.0)
+        # (sets,): the geometric mean of the precisions of all orders.
+        mean_precision = 100 * np.exp(np.log(matches / n_grams).mean(axis=1))
+        without_brevity = np.where(matches.all(axis=1), mean_precision, 0.0)
         penalty = np.exp(np.minimum(1 - reference_words / words, 0.0))
         bleu = np.where(words > 0, without_brevity * penalty, 0.0)
         return Measures(bleu, without_brevity, words / reference_words)

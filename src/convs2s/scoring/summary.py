@@ -34,8 +34,9 @@ def summarize_runs(
 ) -> None:
     """Write a report of the scores of a task's runs on its test sets, and unrounded scores as JSON.
 
-    ``evaluations`` are the JSON files of the evaluations, by test set and run. ``counts`` are those
-    of the task's data, whose notes on a test set stand beside its scores; None: they are not known.
+    ``evaluations`` are the JSON files of the evaluations, by test set and run. ``counts`` is the
+    file with the counts of the task's data, or None if they are not known. Its notes on a test set
+    stand beside the scores.
 
     Raises:
         UserError: two runs were scored on different lines of a test set, or in different ways.
@@ -103,7 +104,7 @@ def _summary(runs: Mapping[str, Evaluation]) -> dict[str, object]:
 
 
 def _averaged(trees: Sequence[Any]) -> object:
-    """Return one tree for several trees with the same keys, with a mean for each number and score.
+    """Merge trees with the same keys into one, with a mean in place of each number and score.
 
     A tree is a number, a score (a dictionary with ``signature``), or a dictionary of trees.
     """

@@ -92,11 +92,11 @@ def with_replacements(
     replacements: Iterator[ReplacedWord],
     form: str = "{}",
 ) -> str:
-    """Return a text in which replacements take the place of unknown words, one after the other.
+    """Return a text in which each ``<unk>`` is replaced by the next of ``replacements``.
 
-    ``replacements`` is advanced by one for each ``<unk>``. If it runs out, the remaining ``<unk>``
-    stay as they are. ``form`` is the format string for a replacement's word. A copied word may
-    itself be ``<unk>`` and must not be replaced again, so the text is searched only once.
+    If there are fewer replacements, the remaining ``<unk>`` stay as they are. ``form`` is the
+    format string for a replacement's word. A copied word may itself be ``<unk>`` and must not be
+    replaced again, so the text is searched only once.
     """
 
     def next_word(unknown: re.Match[str]) -> str:
@@ -113,7 +113,7 @@ def write_examples(
 ) -> None:
     """Write the sources, translations and references of a few sentences of a test set.
 
-    They show what a model does wrong, which a score alone hides. The sentences are the middles of
+    The examples show a model's errors, which a score alone hides. The sentences are the middles of
     ``SHOWN`` equal parts of the test set, so that the files of all runs and models show the same
     ones. The first other sentence with a replaced unknown word is added at the end.
     """

@@ -32,10 +32,10 @@ def tuned_decoding(
 ) -> DecodingSettings:
     """Return the settings of a decoding, with a number for the length penalty.
 
-    ``stated`` are the settings in config/decodings.yaml. ``tuned`` contains the tuning's JSON file
-    if the length penalty is to be tuned. It is empty if the length penalty is stated as a number,
-    and for the n-best list on which it is tuned: the tuning does not depend on the list's order, so
-    any number serves, and it is `PLAIN`.
+    ``stated`` are the settings in config/decodings.yaml. If the length penalty is tuned, ``tuned``
+    contains the tuning's JSON file. ``tuned`` is empty in two cases: the length penalty is stated
+    as a number, or the decoding makes the n-best list on which it is tuned. The tuning does not
+    depend on the order of that list, so any number serves there, and `PLAIN` is used.
 
     Raises:
         UserError: the file is not a tuning of a length penalty.
