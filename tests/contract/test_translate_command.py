@@ -121,15 +121,12 @@ def test_a_line_has_its_sentences_translations(sharp: Path) -> None:
     for row in joined.replacements:
         assert joined.words[row["position"]] == row["word"]
         assert joined.source_words[row["source_position"]] == row["source_word"]
-    # A place is that of <unk>; a copied piece such as lo@@ joins the next word, which takes one.
-    longer = replace(
-        one, words_before=[*one.words_before, "more"], n_best=one.n_best[:1]
-    )
+    longer = replace(one, words=[*one.words, "more"], n_best=one.n_best[:1])
     both = join([longer, two], " ")
     # The last hypothesis stands for those that are missing.
     assert both.n_best[1].text == f"{one.n_best[0].text} {two.n_best[1].text}"
     last = both.replacements[-1]["position"]
-    assert last == len(longer.words_before) + two.replacements[-1]["position"]
+    assert last == len(longer.words) + two.replacements[-1]["position"]
     assert joined.attention.source == one.attention.source + two.attention.source
     parts = (one.attention.weights, two.attention.weights)
     for layer, *blocks in zip(joined.attention.weights, *parts, strict=True):

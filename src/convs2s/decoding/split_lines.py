@@ -76,7 +76,7 @@ def join(parts: Sequence[Translation], separator: str) -> Translation:
     for part in parts:
         for replacement in part.replacements:
             moved = replacement.copy()
-            moved["position"] += len(fields["words_before"])
+            moved["position"] += len(fields["words"])
             moved["source_position"] += len(fields["source_words"])
             fields["replacements"].append(moved)
         for position in part.alignment or ():

@@ -410,7 +410,8 @@ class LineTranslator:
         unknown = []
         word_position = 0
         for token in tokens:
-            if token not in self.source:
+            # A last token "@@" belongs to no word.
+            if token not in self.source and word_position < len(words):
                 unknown.append(words[word_position])
             ends_word = self.description.bpe_codes is None or not token.endswith("@@")
             if ends_word:
