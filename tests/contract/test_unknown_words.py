@@ -100,8 +100,9 @@ def test_places_count_words_where_tokens_are_pieces(
     for row in one.replacements[-2:]:
         assert (row["source_position"], row["position"]) == (1, last)
     # The words of a model without BPE may look like pieces.
-    plain = LineTranslator([model], DecodingSettings(), "cpu", pretokenized=True)
-    assert next(plain.translate(["w1@@ w2"])).source_words == ["w1@@", "w2"]
+    for path, words in ((model, ["w1", "@@"]), (tmp_path / "changed", ["w1"])):
+        given = LineTranslator([path], DecodingSettings(), "cpu", pretokenized=True)
+        assert next(given.translate(["w1 @@"])).source_words == words
 
 
 KEPT = r"""
