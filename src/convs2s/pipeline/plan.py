@@ -225,7 +225,7 @@ class Plan:
     def local_files(self, references: Iterable[str]) -> list[str]:
         """Return the paths of files that the configuration names, each once.
 
-        A user's file stays as it is; that of `https://host/a.tgz#member` is `DOWNLOADS/host/a.tgz`.
+        A user's file keeps its path; `https://host/a.tgz#member` is at `DOWNLOADS/host/a.tgz`.
         """
         folder = Path(self.layout.downloads)
         files = map(parse_file_reference, references)
@@ -315,18 +315,18 @@ class Plan:
 
     @cached_property
     def planned(self) -> dict[str, list[Cell]]:
-        """The cells of each table, reduced to the runs that are made here; others are omitted."""
+        """The cells of each table, with the runs made here; cells without such runs are omitted."""
         known = set()  # fingerprint and measure of each published score
         for ledger in self.published:
             for entry in read_ledger(Path(ledger)):
                 known |= {(entry.fingerprint, measure) for measure in entry.scores}
         shown = {cell.task for table in self.cells.values() for cell in table}
-        waiting = set(filter(self._lacks_files, shown))
+        lacking_files = set(filter(self._lacks_files, shown))
         planned: dict[str, list[Cell]] = {}
         for name, table in self.cells.items():
             planned[name] = []
             for cell in table:
-                if cell.task in waiting or self._is_impossible(cell):
+                if cell.task in lacking_files or self._is_impossible(cell):
                     continue
                 kept = []
                 for record in cell.records:
