@@ -100,7 +100,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = whole_parser()
     command_parser = _parser_of_typed_command(parser, argv)
     has_options = any(word.startswith("-") for word in argv)
-    # The user typed nothing, or a command that only has commands of its own, as `convs2s score`.
+    # Nothing was typed, or a command that only groups other commands, such as `convs2s score`.
     if commands_below(command_parser) and not has_options:
         command_parser.print_help()
         sys.exit(EXIT_WITHOUT_COMMAND)
@@ -146,7 +146,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         if isinstance(error, PermissionError) and name is not None:
             message = f"{name}: {error.strerror}"
         elif error.errno in NO_FILE:
-            # The path may be refused because it is very long, so only its beginning is shown.
+            # Such a path cannot name a file and may be very long, so only its beginning is shown.
             message = f"{name!s:.80}...: {error.strerror}"
         elif name is None and error.errno in FULL | {errno.EIO, errno.ESTALE}:
             # A failed write to the standard output names no file.

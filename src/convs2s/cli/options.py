@@ -162,7 +162,7 @@ def add_threads(command: ArgumentParser) -> None:
 
 
 def add_systems(command: ArgumentParser) -> None:
-    """Add the files of two systems' translations, and the options for references and words."""
+    """Add the files of two systems' translations, ``--reference``, and options of tokenization."""
     add_file(command, "baseline", "translations of one system, one per line")
     add_file(command, "system", "translations of the other system")
     add_references(command)

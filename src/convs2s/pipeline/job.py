@@ -119,8 +119,8 @@ def _locked(log: str, owner: str) -> Iterator[None]:
 
     If another process holds the lock, such as a job whose Snakemake was killed, print the name of
     that process and wait until it ends. The kernel frees a lock when its process dies. So a log
-    without a last line belongs to a killed job if nobody holds the lock, and to a running job
-    otherwise.
+    that does not say how the job ended belongs to a killed job if nobody holds the lock, and to a
+    running job otherwise.
     """
     with lock_beside(log).open("a+", encoding="utf-8", errors="replace") as lock:
         with suppress(OSError):  # a file system that has no locks, or is full
