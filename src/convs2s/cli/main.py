@@ -107,7 +107,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
     # `train` starts its workers with the same arguments, which it finds in `command`.
     parsed, unparsed = parser.parse_known_args(argv, Namespace(command=argv))
     if unparsed:
-        # The options of the typed command, of which the message names the most similar one.
         options = re.findall(r"--[\w.-]+", command_parser.format_usage())
         typed = unparsed[0].partition("=")[0]
         if typed.startswith("--") and options:
