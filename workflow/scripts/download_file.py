@@ -13,7 +13,7 @@ with job(snakemake) as inputs:
     download_file(
         output=Path(snakemake.output[0]),
         generated_mirror=next(iter(inputs), None),
-        # From the configuration and not from params: a new mirror must not make files out of date.
+        # Not one of the params, because a new mirror must not make downloaded files out of date.
         mirrors=list(map(os.path.expanduser, snakemake.config.get("mirrors", []))),
         **snakemake.params.source,
     )

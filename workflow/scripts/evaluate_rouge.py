@@ -18,7 +18,7 @@ with job(snakemake) as inputs:
     )
     settings = RougeSettings.model_validate(snakemake.params.rouge)
     exceptions = snakemake.input.exceptions or None
-    # The record names the files that may be published. The user's file of exceptions is not one.
+    # The manifest names only files that may be published. The user's file of exceptions may not.
     recorded = [path for path in inputs if path != exceptions]
     evaluate_rouge(
         translations=translations,

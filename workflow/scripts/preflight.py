@@ -1,4 +1,4 @@
-"""Print what a run will take, and refuse a run that cannot fit."""
+"""Print the budget of a run, and refuse a run that cannot fit."""
 
 from collections.abc import Iterable, Iterator
 from contextlib import chdir
@@ -16,7 +16,7 @@ snakemake: Any
 
 
 def _from(folder: Path, lines: Iterable[str]) -> Iterator[str]:
-    """Yield lines that are computed with ``folder``, where Snakemake runs, as working directory."""
+    """Yield lines; each is computed with ``folder``, where Snakemake runs, as working directory."""
     with chdir(folder):
         yield from lines
 
@@ -36,7 +36,7 @@ with failures_in_one_line():
         snakefiles=[root / "workflow/Snakefile", *root.glob("rules/*.smk")],
     )
     here = Path.cwd()
-    # All files of a module are below its prefix, also the user's.
+    # All files of a module, also those of the user, are below the module's prefix.
     with chdir(prefix or "."):
         preflight(
             settings,

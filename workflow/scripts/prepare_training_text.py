@@ -21,7 +21,7 @@ with job(snakemake):
         for language in filtering.pop("languages")
     )
     files = files_by_location(chain.from_iterable(pairs), snakemake.input.files)
-    # No files unless pairs with lines of these sets are dropped.
+    # There are files only if the filter drops pairs that share a line with these sets.
     evaluation = EvaluationText(
         files_by_set(snakemake.input.evaluation), (source, target)
     )

@@ -15,7 +15,8 @@ with job(snakemake) as inputs:
     metadata = snakemake.params.metadata
     wildcards = snakemake.wildcards
     run = f"{wildcards.model} {wildcards.run}"
-    # A list of another system, which the run has scored, or that of the run itself.
+    # The run has scored the list of another system. Or, with a wildcard `scorer`, another model has
+    # scored the list of the run.
     names = {"baseline": snakemake.params.get("baseline"), "scorer": run}
     if wildcards.get("scorer"):
         names = {

@@ -13,7 +13,7 @@ snakemake: Any
 
 with job(snakemake):
     headline = snakemake.params.headline
-    scores = {}  # test set, run -> its scores
+    scores = {}  # test set, run -> file of scores: RUN/TESTSET.DECODING.METRIC.json
     for file in map(Path, snakemake.input.scores):
         scores[file.name.partition(".")[0], file.parent.name] = file
     summarize_runs(

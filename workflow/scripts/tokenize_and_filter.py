@@ -17,7 +17,7 @@ with job(snakemake):
         Preparation(filtering["preparation"], language).prepare
         for language in filtering.pop("languages")
     )
-    # No files unless pairs with lines of these sets are dropped.
+    # There are files only if the filter drops pairs that share a line with these sets.
     evaluation = EvaluationText(
         files_by_set(snakemake.input.get("evaluation", [])), (source, target)
     )

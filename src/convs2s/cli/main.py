@@ -100,11 +100,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = whole_parser()
     command_parser = _parser_of_typed_command(parser, argv)
     has_options = any(word.startswith("-") for word in argv)
-    # Nothing or a group of commands was typed, such as `convs2s score`.
+    # Nothing was typed, or a command that only groups other commands, such as `convs2s score`.
     if commands_below(command_parser) and not has_options:
         command_parser.print_help()
         sys.exit(EXIT_WITHOUT_COMMAND)
-    # `train` starts the workers of a training with the same arguments.
+    # `train` starts its workers with the same arguments, which it finds in `command`.
     parsed, unparsed = parser.parse_known_args(argv, Namespace(command=argv))
     if unparsed:
         options = re.findall(r"--[\w.-]+", command_parser.format_usage())
@@ -145,7 +145,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         if isinstance(error, PermissionError) and name is not None:
             message = f"{name}: {error.strerror}"
         elif error.errno in NO_FILE:
-            # A path that cannot be that of a file may be very long.
+            # Such a path cannot name a file and may be very long, so only its beginning is shown.
             message = f"{name!s:.80}...: {error.strerror}"
         elif name is None and error.errno in FULL | {errno.EIO, errno.ESTALE}:
             # A failed write to the standard output names no file.
@@ -196,6 +196,7 @@ def _completion(arguments: Namespace) -> None:
     import shtab
 
     def complete_files(parser: ArgumentParser) -> None:
+        """Let the shell complete names of files for each argument that is a path."""
         for action in parser._actions:
             if action.type is Path:
                 action.complete = shtab.FILE  # type: ignore[attr-defined]

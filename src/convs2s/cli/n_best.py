@@ -97,13 +97,14 @@ def _score_pairs(arguments: Namespace) -> None:
     from convs2s.decoding.rescoring import PairScorer, score_groups, score_pairs
     from convs2s.devices import held_device
 
-    is_default = arguments.feature == MODEL and arguments.length_penalty == 0
-    if arguments.n_best is None and not is_default:
+    states_list_option = arguments.feature != MODEL or arguments.length_penalty != 0
+    if arguments.n_best is None and states_list_option:
         raise UserError(
             "--feature and --length-penalty: apply to an n-best list: name it with --n-best"
         )
-    length_penalty = {"length_penalty": arguments.length_penalty}
-    alpha = validated(DecodingSettings, length_penalty, "options").alpha
+    # The settings of decoding check the bounds of the length penalty.
+    stated = {"length_penalty": arguments.length_penalty}
+    alpha = validated(DecodingSettings, stated, "options").alpha
     torch.set_num_threads(arguments.threads)
     models = model_files(arguments.model)
     with held_device(arguments.device, waits=False) as device:

@@ -56,7 +56,7 @@ def add_commands(
     metavar: str,
     commands: Commands,
 ) -> None:
-    """Add commands to a parser; a user has to name one, which the usage calls ``metavar``."""
+    """Add commands to a parser. A user has to name one of them; the usage calls it ``metavar``."""
     parsers = parser.add_subparsers(required=True, metavar=metavar)
     for name, (add_options, text) in commands.items():
         description = " ".join(str(add_options.__doc__).split())
@@ -79,7 +79,7 @@ def add_flag(
     name: str,
     meaning: str,
 ) -> None:
-    """Add an option without a value, which is False unless it is given."""
+    """Add an option that takes no value: True if a user gives it, and False otherwise."""
     command.add_argument(name, action="store_true", help=meaning)
 
 
@@ -94,13 +94,13 @@ def add_models(command: ArgumentParser) -> None:
 
 
 def model_files(named: Iterable[Path]) -> list[Path]:
-    """Return the files of models, each of which is named by its path or as a published model.
+    """Return the files of models that are named by their paths or as published models.
 
-    If a published model has not been fetched yet, the user is asked on a terminal whether to fetch
-    it.
+    If a published model has not been fetched yet, a user at a terminal is asked whether to fetch
+    it. Without a terminal, this is an error.
 
     Raises:
-        UserError: A published model has not been fetched, and the user does not want to.
+        UserError: A published model has not been fetched, and nobody agreed to fetch it.
     """
     return [path if path.exists() else _published(path) for path in named]
 
@@ -162,7 +162,7 @@ def add_threads(command: ArgumentParser) -> None:
 
 
 def add_systems(command: ArgumentParser) -> None:
-    """Add the files of two systems' translations, ``--reference``, and how to find words."""
+    """Add the files of two systems' translations, ``--reference``, and options of tokenization."""
     add_file(command, "baseline", "translations of one system, one per line")
     add_file(command, "system", "translations of the other system")
     add_references(command)
@@ -226,6 +226,7 @@ def add_section(
     for name, field, meaning in _settings(section):
         if name in without:
             continue
+        # How argparse reads the option's value.
         form: dict[str, Any] = {"type": type(field.default)}
         if field.annotation is bool:
             # This action adds --NAME and --no-NAME.
@@ -234,7 +235,7 @@ def add_section(
             form = {"type": number_or_null}
         elif get_origin(field.annotation) is Literal:
             form["choices"] = get_args(field.annotation)
-        # argparse reads % in a help text as the start of a format.
+        # argparse formats help texts with %, so a literal % is doubled.
         text = f"{meaning} [{field.default}]".replace("%", "%%")
         command.add_argument(
             f"--{name.replace('_', '-')}",
@@ -265,10 +266,10 @@ def read_section(arguments: Namespace, section: type[S]) -> S:
     for name, _, _ in _settings(section):
         if name in arguments:
             inner_section, _, key = name.rpartition(".")
-            target = values
+            values_of_section = values
             if inner_section:
-                target = values.setdefault(inner_section, {})
-            target[key] = getattr(arguments, name)
+                values_of_section = values.setdefault(inner_section, {})
+            values_of_section[key] = getattr(arguments, name)
     return validated(section, values, "options")
 
 

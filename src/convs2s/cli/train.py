@@ -28,8 +28,9 @@ from convs2s.pipeline.made import noted_origin
 from convs2s.pipeline.tries import noted_try
 
 WATCH_SECONDS = 2.0  # between two updates of ``status --watch``
-# Number of types in both vocabularies of the network that ``kernels`` measures. It hardly changes
-# the speed, because large sides of weights are cut (`convs2s.models.kernels.choice`).
+# Number of types in each vocabulary of the network that ``kernels`` measures. The number hardly
+# changes the measured speed, because the measurement cuts weight matrices that are large
+# (`convs2s.models.kernels.choice`).
 TYPES = 10_000
 
 
@@ -158,13 +159,13 @@ def _try_to_train(arguments: Namespace) -> None:
     from convs2s.training.identity import TRAINING_VERSION
     from convs2s.training.launch import is_started_by_another
 
-    # In a job of the workflow, this process notes that it tries to make the model. Its nodes and
-    # workers run the same command, and must not note a try of their own: all at once would write
-    # to the same note.
+    # In a job of the workflow, this process notes that it tries to make the model. The nodes and
+    # workers that it starts run the same command. They must not note a try, because all of them
+    # would write to the same file.
     outputs = []
     if RUN in os.environ and not is_started_by_another():
         outputs.append(str(arguments.output))
-    # The rule's `changed` compares the same parameters.
+    # The input `changed` of the rule train_model compares the same params.
     params = {"version": TRAINING_VERSION}
     start = [str(arguments.start)] if arguments.start else []
     with living_job(), noted_try(outputs), noted_origin(outputs, params, start):
@@ -205,6 +206,7 @@ def _start_training(arguments: Namespace) -> None:
         "checkpoint_minutes": arguments.checkpoint_minutes or recipe.checkpoint_minutes,
         "tensorboard": arguments.tensorboard or recipe.tensorboard,
     }
+    # --workers 0 means as many as there are granted GPUs.
     workers = arguments.workers or granted_workers()
     threads = arguments.threads or options.cores or recipe.threads
     if arguments.cpus:

@@ -85,8 +85,8 @@ def _count(text: str) -> int:
 
 
 def _translate(arguments: Namespace) -> None:
-    # Loading libraries and models makes almost no garbage. Looking for garbage would take a tenth
-    # of the time until the first translation.
+    # Loading libraries and models makes almost no garbage, but the collector's search for garbage
+    # would take a tenth of the time until the first translation.
     gc.disable()
     last_is_model = arguments.model[-1].suffix == MODEL_SUFFIX
     if arguments.input is None and len(arguments.model) > 1 and not last_is_model:
@@ -99,8 +99,8 @@ def _translate(arguments: Namespace) -> None:
         raise UserError(
             "--output and --workers need a file to translate: name one after the model"
         )
-    is_list = arguments.n_best and not arguments.json
-    if arguments.split_sentences and (arguments.pretokenized or is_list):
+    prints_moses_list = arguments.n_best and not arguments.json
+    if arguments.split_sentences and (arguments.pretokenized or prints_moses_list):
         raise UserError(
             "--split-sentences: cannot be combined with --pretokenized; with --n-best it needs "
             "--json"
@@ -243,7 +243,7 @@ def add_attention(command: ArgumentParser) -> Run:
     """
     add_file(command, "model", "model file, or name of a published model")
     command.add_argument("sentence", help="raw text of the sentence to translate")
-    # The page is made by one model, from one sentence, on the CPU.
+    # The page is made by one model from one sentence on the CPU, so these settings do nothing.
     without_effect = {"batch_sentences", "batch_tokens", "cuda_graphs", "ensemble"}
     add_section(command, DecodingSettings, without=without_effect)
     return _attention
@@ -268,7 +268,7 @@ def _attention(arguments: Namespace) -> None:
             "task": description.task,
             "model": model.name,
             "run": model.parent.name,
-            # A field for the workflow's report; this command does not know the scale.
+            # The workflow's report shows the scale, which this command does not know.
             "scale": "",
         },
         None if stand_in is None else str(stand_in),

@@ -19,6 +19,7 @@ PACKAGE = Path(__file__).resolve().parents[1]
 WORDS_ONLY = {PACKAGE / "config/messages.py"}
 """Modules that only word messages. No result depends on them, so fingerprints leave them out."""
 
+# Groups: a module of this package, and the names that are imported from it.
 _IMPORT = re.compile(
     rf"^\s*(?:from|import) ({PACKAGE.name}[\w.]*)(?: import (\([^)]*\)|.*))?",
     re.MULTILINE,
@@ -52,7 +53,7 @@ def fingerprints(scripts: Path, kept: Path) -> dict[str, str]:
         if known is not None:
             return known
     computed = {path.name: fingerprint(path) for path in sorted(scripts.glob("*.py"))}
-    # Other jobs may read or write it at the same time.
+    # Other jobs may read or write this file at the same time.
     with atomic_path(kept) as partial:
         partial.write_text(json.dumps({state: computed}), "utf-8")
     return computed
@@ -72,13 +73,14 @@ def fingerprint(script: Path) -> str:
         path = pending.pop()
         code, imported = _read_code(path)
         digest.update(f"{path.name}\n{code}\n".encode())
+        # In reverse order, because the last one is popped first.
         for module in sorted(imported - seen - WORDS_ONLY, reverse=True):
             seen.add(module)
             pending.append(module)
     data: set[Path] = set()
     for module in seen:
         if PACKAGE in module.parents:
-            data |= {*module.parent.glob("data/*")}
+            data.update(module.parent.glob("data/*"))
     for file in sorted(data):
         if file.is_file() and file.suffix != ".py":
             digest.update(file.read_bytes())
@@ -89,8 +91,8 @@ def fingerprint(script: Path) -> str:
 def _read_code(path: Path) -> tuple[str, frozenset[Path]]:
     """Return the code of a file as a syntax tree, and the files of this package that it imports.
 
-    Compiled code would not do: from Python 3.13 on it contains the numbers of the lines on which
-    classes begin, which change with a comment.
+    Compiled code cannot take the place of the tree: from Python 3.13 on, it contains the numbers of
+    the lines on which classes begin, and a comment changes these.
     """
     text = path.read_text("utf-8")
     files = set()

@@ -25,7 +25,7 @@ from convs2s.pipeline.tries import noted_try
 def job(snakemake: Any) -> Iterator[list[str]]:
     """Run the block as a rule's job, and yield the inputs that the rule states.
 
-    ``snakemake.input`` may have a change file, too, which is no content (`made`).
+    They are ``snakemake.input`` without the change file that a plan may have added (`made`).
 
     What the block prints goes to the rule's log. The checksums of the inputs must be those that
     earlier jobs have noted, and those of the outputs are noted for later jobs. A ``UserError`` or a
@@ -37,7 +37,8 @@ def job(snakemake: Any) -> Iterator[list[str]]:
     with (
         failures_in_one_line(),  # of the log itself
         _logged(snakemake.log[0]),
-        # Outputs are named where they are written, so this is most likely what the block prints.
+        # A failure to write an output names the output. A failure that names no file is most
+        # likely that of the log, which the block's prints go to.
         failures_of_system(f"{snakemake.log[0]}, or another file that is open"),
         living_job(),
         noted_try(snakemake.output),
@@ -99,7 +100,7 @@ def prefix_of(output: str, stated: str) -> str:
     """Return what Snakemake has put before a path: ``PREFIX`` if ``output`` is ``PREFIXstated``.
 
     It is the ``prefix`` of a module, or the folder for local copies of a storage. Snakemake puts it
-    before inputs and outputs, but not before paths among params, which need it, too.
+    before inputs and outputs, but not before paths among params. A job has to do that itself.
     """
     return output[: output.index(stated)]
 
@@ -116,9 +117,10 @@ def lock_beside(log: str | Path) -> Path:
 def _locked(log: str, owner: str) -> Iterator[None]:
     """Hold a job's lock while the block runs, and write its owner into the lock file.
 
-    If another process holds the lock, such as a job whose Snakemake was killed, print its name and
-    wait until it ends. The kernel frees the lock when its process dies. So a log without an end
-    belongs to a killed job if nobody holds the lock, and to a running one otherwise.
+    If another process holds the lock, such as a job whose Snakemake was killed, print the name of
+    that process and wait until it ends. The kernel frees a lock when its process dies. So a log
+    that does not say how the job ended belongs to a killed job if nobody holds the lock, and to a
+    running job otherwise.
     """
     with lock_beside(log).open("a+", encoding="utf-8", errors="replace") as lock:
         with suppress(OSError):  # a file system that has no locks, or is full
@@ -135,9 +137,9 @@ def _locked(log: str, owner: str) -> Iterator[None]:
 def _print(text: str, descriptor: int = 2) -> None:
     """Write to a file descriptor, after everything that was printed before.
 
-    The default is the standard error. Inside `_logged` it is the log. While `_locked` waits for the
-    lock, it still is the terminal. A full disk is ignored here; the job fails when it writes its
-    outputs.
+    The default is the standard error. It is the log inside the block of `_logged`, and still the
+    terminal while `_locked` waits for the lock. A full disk is ignored here; the job fails when it
+    writes its outputs.
     """
     with suppress(OSError):
         sys.stdout.flush()

@@ -45,12 +45,15 @@ def noted_origin(
 
 
 def without_changes(inputs: Iterable[str]) -> list[str]:
-    """Return a job's inputs without change files, which say nothing to a job."""
+    """Return a job's inputs without change files, which only plans need."""
     return [path for path in inputs if not Path(path).is_relative_to(CHANGES)]
 
 
 def states_of(paths: Iterable[str]) -> dict[str, list[int]]:
-    """Return size and time of each file that exists; those of its target if it is a link."""
+    """Return [size in bytes, time in nanoseconds] of each file that exists, by its path.
+
+    For a link, they are those of its target.
+    """
     states = {}
     for path in paths:
         with suppress(FileNotFoundError):

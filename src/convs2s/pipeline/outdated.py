@@ -1,17 +1,21 @@
-"""Outputs that are out of date by their own notes (`made`), and how Snakemake is told.
+"""Which outputs are out of date by their own notes (`made`), and how Snakemake is told.
 
-Snakemake's records do not always tell. It does not sync them, so a power cut may leave them empty
-or take them away, and it regards an output without a record as up to date, whatever the params of
-its rule are now. And it compares only the times of inputs with those of outputs, so that it ignores
-a file that is replaced by an older one (``mv``, ``cp -p``, ``rsync -a``).
+Snakemake's own records are not enough, for two reasons:
 
-If what a plan would make outputs from is not what their note says, the rule gets a further input, a
-change file that is newer than the outputs (docs/decisions/0026). Outputs without a note, which an
-earlier version or another machine has made, are left to Snakemake's records, and named in a line.
-``snakemake --touch`` writes the notes of outputs that are there, and so accepts these as they are.
+- Snakemake does not sync them, so a power cut may empty or remove them. It then regards the outputs
+  as up to date, whatever the params of their rule are now.
+- Snakemake compares the times of inputs with those of outputs. It does not notice an input that was
+  replaced by an older file (``mv``, ``cp -p``, ``rsync -a``).
+
+If a plan would make outputs from something else than their note says, the rule gets a further
+input: a change file that is newer than the outputs (docs/decisions/0026).
+
+Outputs without a note were made by an earlier version or on another machine. Snakemake's records
+decide about them, and a warning names them. ``snakemake --touch`` writes the notes of existing
+outputs, and so accepts the outputs as they are.
 
 The folder of a change file is named after a digest of the output and of what it is to be made from.
-As long as both stay the same, each plan finds the same file, and the set of inputs, which Snakemake
+As long as both stay the same, each plan finds the same file. So the set of inputs, which Snakemake
 compares as well, does not change.
 """
 
@@ -35,7 +39,7 @@ from convs2s.pipeline.made import (
 )
 from convs2s.pipeline.tries import is_unfinished
 
-# The change files that this process has made, until its run begins.
+# The change files that this process has made. They are removed unless its run begins.
 _made_by_plan: list[Path] = []
 
 # The outputs without a note that this process has seen.
@@ -61,9 +65,9 @@ def change_file(
 ) -> tuple[Path | None, bool]:
     """Return the change file of a job, and whether the job's outputs are out of date.
 
-    If the outputs are out of date, the file is newer than they are. Otherwise there is one only if
-    an earlier run needed it; None if there is none. With ``snakemake --touch``, outputs that are
-    there get a note first. Outputs without a note are named when this process ends.
+    If the outputs are out of date, the file is newer than they are. Otherwise the file is one that
+    an earlier run needed, or None. With ``snakemake --touch``, existing outputs get a note first.
+    Outputs without a note are named when this process ends.
 
     Args:
         output: the job's first output.
@@ -79,8 +83,8 @@ def change_file(
     digest = digest_of(params)
     states = states_of(own_files)
     name = f"{Path(output).name}.{digest_of([output, digest, states])}"
-    # In a folder of its own: once Snakemake has listed a folder, it takes what comes later for
-    # missing.
+    # Each change file has a folder of its own: once Snakemake has listed a folder, it regards files
+    # that are added later as missing.
     file = CHANGES / name / "changed"
     is_outdated = _is_outdated(output, digest, states)
     # Jobs plan, too, but only the run decides what is out of date.
@@ -112,7 +116,7 @@ def _accept(output: str, params: Mapping[str, object], inputs: Iterable[str]) ->
 
 def _remember_without_note(output: str) -> None:
     """Remember that an output is there and has no note, for `name_without_note`."""
-    # Jobs plan again what the run has planned, and said, before.
+    # Jobs plan, too, but the run has named these outputs before.
     if RUN not in os.environ and output not in _without_note:
         _without_note.append(output)
 
@@ -121,16 +125,16 @@ def _remember_without_note(output: str) -> None:
 def name_without_note() -> None:
     """Name the outputs that still have no note when this process ends, in one line.
 
-    Nobody knows whether they are up to date if Snakemake has no records of them, and to make them
-    again may take days. So they are kept, and the line says so.
+    If Snakemake has no records of them either, nothing shows whether they are up to date. To make
+    them again may take days. So they are kept, and the line says how to decide.
     """
-    found = [one for one in _without_note if not note_of_origin(one).is_file()]
+    found = [path for path in _without_note if not note_of_origin(path).is_file()]
     _without_note.clear()
     if found:
         others = len(found) - 1
-        more = (
-            f" and {others:,} other output{'s' if others > 1 else ''}" if others else ""
-        )
+        more = ""
+        if others:
+            more = f" and {others:,} other output{'s' if others > 1 else ''}"
         print(
             f"warning: {found[0]}{more}: no note of what they were made from, so only Snakemake's "
             "own records would tell that they are out of date; to take them as they are, run "
@@ -149,7 +153,7 @@ def keep_changes() -> None:
 def remove_changes() -> None:
     """Remove the change files that this process has made, unless its run has begun.
 
-    So a mere plan leaves none, and changes no set of inputs.
+    So a command that only plans leaves none, and adds no input to later plans.
     """
     for file in _made_by_plan:
         shutil.rmtree(file.parent, ignore_errors=True)
@@ -159,12 +163,12 @@ def remove_changes() -> None:
 def _make_newer(file: Path, note: Path) -> None:
     """Write a change file, unless there is one that is newer than the note of the outputs.
 
-    That one may be the input of a job that runs now, which would fail if it changed.
+    The existing file may be an input of a job that runs now, which would fail if the file changed.
     """
     is_new = not file.is_file()
     if is_new or (note.is_file() and file.stat().st_mtime <= note.stat().st_mtime):
-        # Snakemake ignores the time of an input whose content is the recorded one. Several plans
-        # may write the file at the same time.
+        # The content is new as well, because Snakemake ignores the time of an input that has its
+        # recorded content. Several plans may write the file at the same time.
         with atomic_path(file) as partial:
             partial.write_text(f"{time.time_ns()}\n", "utf-8")
     if is_new:
@@ -176,8 +180,8 @@ def _is_outdated(
 ) -> bool:
     """Return whether the note of an output says that it was made from something else.
 
-    A damaged note says so, too. A file that is newer than the note is left to Snakemake, which may
-    know that its content is the same.
+    A damaged note makes the outputs out of date, too. An input that is newer than the note is left
+    to Snakemake, which may know that its content is the same.
     """
     note = note_of_origin(output)
     if not note.is_file():

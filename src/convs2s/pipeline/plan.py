@@ -1,7 +1,7 @@
 """The plan of a run of the workflow: which files it makes, shows or leaves out.
 
-The rules use it for tasks and for the papers' tables, before any job has started. So this module
-must not import libraries that are only installed in the environments of jobs.
+The rules use it before any job has started. So this module must not import libraries that are only
+installed in the environments of jobs.
 """
 
 import re
@@ -52,7 +52,7 @@ PAGES = ("tables", "speed", "paper", "report")
 
 @dataclass(frozen=True)
 class Plan:
-    """The runs behind the headlines of tasks, the tables and the figures, and which are made here.
+    """The runs behind headlines, tables and figures, and which of these runs are made here.
 
     A run is not made here in these cases:
 
@@ -73,28 +73,29 @@ class Plan:
     def exists(self, path: str) -> bool:
         """Return whether a file exists, in this folder or in the storage.
 
-        Snakemake asks for inputs inside an event loop, where its look into a storage refuses to
-        run. So it looks in another thread.
+        Snakemake calls this inside an event loop, where its own query of a storage refuses to run.
+        So the query runs in another thread.
         """
         return _THREAD.submit(self.look, path).result()
 
     def check_tasks(self) -> None:
         """Refuse a command line that needs a task whose file is not valid.
 
-        It needs the tasks in the paths that it asks for, those of the tables if it asks for a page
-        of them, and those of the stage targets if it asks for a stage.
+        A stage (`STAGES`) needs the tasks that config.yaml names, or by default those of the
+        tables. A page (`PAGES`) needs those of the tables. A path in a task's folder needs it.
 
         Raises:
             UserError: the error of the task's file.
         """
         needed: set[str] = set()
-        stated = self.settings.options.tasks
+        configured = self.settings.options.tasks
         asks_for_stage = any(map(self._asks_for, STAGES))
-        pages = f"{self.layout.paper('')}", f"{self.layout.results}/shown/"
-        asks_for_page = any(map(self._asks_for, PAGES)) or self._names_part(*pages)
-        if asks_for_stage and stated:
-            needed.update(stated)
-        if asks_for_page or (asks_for_stage and not stated):
+        page_folders = self.layout.paper(""), f"{self.layout.results}/shown/"
+        names_page = self._names_part(*page_folders)
+        asks_for_page = names_page or any(map(self._asks_for, PAGES))
+        if asks_for_stage and configured:
+            needed.update(configured)
+        if asks_for_page or (asks_for_stage and not configured):
             needed |= self.settings.tasks_of_tables()
         for name in self.settings.broken:
             if self._names_part(f"{self.layout.task(name).path}/"):
@@ -104,8 +105,8 @@ class Plan:
     def check_files(self) -> None:
         """Check that the file of ROUGE's exceptions exists, and that the published ledger is valid.
 
-        Snakemake itself would not report the missing file. It treats existing scores as finished if
-        no rule can make their inputs.
+        Snakemake itself would not report a missing file of exceptions if scores exist already: it
+        treats outputs as finished if no rule can make their inputs.
 
         Raises:
             UserError: the file is missing, or the ledger is damaged.
@@ -125,14 +126,14 @@ class Plan:
     ) -> list[str]:
         """Return the files that a split is extracted from.
 
-        With ``reference``, return those of the further reference of this number instead.
+        With ``reference``, return the files of the test set's further reference of this number.
 
         Raises:
             UserError: a file is missing, no rule fetches or makes it, and no text that was
                 extracted from it exists.
         """
         task = self.settings.tasks[name]
-        part = split
+        part = split  # how files of the extracted text are named
         pairs = task.file_pairs(split)
         if reference is not None:
             part = f"{split}.reference{reference}"
@@ -150,14 +151,16 @@ class Plan:
     ) -> bool:
         """Return whether a text extracted from these files exists, or a file made from that text.
 
-        The files are then no longer needed, unless the task names other ones now.
+        In that case the run does not need the files themselves. A text from other files, which the
+        task named before, does not count.
         """
         folder = self.layout.task(name)
         raw = folder.text("raw", part, "target")
         made = [raw, folder.text("clean", part, "target")]
-        for other_name, other_task in self.settings.tasks.items():
-            if other_task.text_name == name:
-                made.append(self.layout.task(other_name).store(split))
+        # The token stores of this task, and of other tasks that use its text.
+        for store_task, settings in self.settings.tasks.items():
+            if settings.text_name == name:
+                made.append(self.layout.task(store_task).store(split))
         return any(map(self.exists, made)) and has_sources(raw, pairs)
 
     @cached_property
@@ -189,7 +192,7 @@ class Plan:
         return [self._text(task).text("raw", name, "target") for name in names]
 
     def example_text(self, task: str, testset: str) -> str | list[str]:
-        """Return the source text with the example that the scale names; none for the paper's."""
+        """Return the source text with figure 3's line; an empty list for the paper's sentence."""
         if self.settings.scale.example_line is None:
             return []
         return self._text(task).text("raw", testset, "source")
@@ -208,7 +211,7 @@ class Plan:
     def own_files(self, paths: str | Iterable[str]) -> list[str]:
         """Return those of a rule's inputs that a user provides, because no rule makes them.
 
-        In another workflow that uses this one, its rules may make any of them.
+        The list is empty if another workflow uses this one, because its rules may make any input.
         """
         if self.is_module:
             return []
@@ -222,7 +225,7 @@ class Plan:
     def local_files(self, references: Iterable[str]) -> list[str]:
         """Return the paths of files that the configuration names, each once.
 
-        That of `https://host/a.tgz#member` is `DOWNLOADS/host/a.tgz`; a user's file is where it is.
+        A user's file keeps its path; `https://host/a.tgz#member` is at `DOWNLOADS/host/a.tgz`.
         """
         folder = Path(self.layout.downloads)
         files = map(parse_file_reference, references)
@@ -251,11 +254,11 @@ class Plan:
     def recipe_of(self, task: str, model: str, made: str) -> str:
         """Return the ``settings.json`` of a model, the recipe of its trainings.
 
-        If finished trainings run again as the recipe has changed, that is printed. ``made`` is the
-        same path with the prefix of a module.
+        If finished trainings will run again because the recipe has changed, print a line about it.
+        ``made`` is the path of the same file with the prefix of a module.
         """
-        stated = training_settings(self.settings.models[model])
-        say_what_runs_again(f"{task}/{model}", made, stated)
+        settings = training_settings(self.settings.models[model])
+        say_what_runs_again(f"{task}/{model}", made, settings)
         return f"{self.layout.task(task).path}/models/{model}/settings.json"
 
     def start_of(self, model: str) -> list[str]:
@@ -273,7 +276,7 @@ class Plan:
         return self._model_file(model, f"config/tasks/{task}.yaml: vocabulary_of")
 
     def _model_file(self, reference: str, where: str) -> str:
-        """Return the path of a model file. ``where`` is the key that names it, for error messages.
+        """Return the path of a model file. Error messages name the key ``where`` that refers to it.
 
         Raises:
             UserError: the file does not exist, and no rule downloads or trains it.
@@ -281,16 +284,17 @@ class Plan:
         (path,) = self.local_files([reference])
         if self.is_module or "://" in reference or self.exists(path):
             return path
+        # RESULTS/TASK/models/MODEL/RUN/model.safetensors: a training of this workflow makes it.
         results = re.escape(self.settings.scale.results_dir)
-        made = re.fullmatch(
+        trained = re.fullmatch(
             rf"{results}/([^/]+)/models/([^/]+)/[^/]+/model\.safetensors", path
         )
-        if not made:
+        if not trained:
             raise UserError(
                 f"{where}: {path}: no such file; name a model file that exists"
             )
-        check_known(where, "task", made[1], self.settings.tasks)
-        check_known(where, "model", made[2], self.settings.models)
+        check_known(where, "task", trained[1], self.settings.tasks)
+        check_known(where, "model", trained[2], self.settings.models)
         return path
 
     @cached_property
@@ -311,18 +315,18 @@ class Plan:
 
     @cached_property
     def planned(self) -> dict[str, list[Cell]]:
-        """The cells of each table, reduced to the runs that are made here; others are omitted."""
+        """The cells of each table, with the runs made here; cells without such runs are omitted."""
         known = set()  # fingerprint and measure of each published score
         for ledger in self.published:
             for entry in read_ledger(Path(ledger)):
                 known |= {(entry.fingerprint, measure) for measure in entry.scores}
         shown = {cell.task for table in self.cells.values() for cell in table}
-        waiting = set(filter(self._lacks_files, shown))
+        lacking_files = set(filter(self._lacks_files, shown))
         planned: dict[str, list[Cell]] = {}
         for name, table in self.cells.items():
             planned[name] = []
             for cell in table:
-                if cell.task in waiting or self._is_impossible(cell):
+                if cell.task in lacking_files or self._is_impossible(cell):
                     continue
                 kept = []
                 for record in cell.records:
@@ -341,13 +345,11 @@ class Plan:
         return any(not file.is_url and not self.exists(file.location) for file in files)
 
     def _is_impossible(self, cell: Cell) -> bool:
-        """Return whether a cell cannot be measured, for want of a GPU or of an n-best list.
-
-        Times on a GPU that exist from an earlier run are kept. The n-best list is one that a user
-        has to provide, unless a run of this project stands in for it.
-        """
+        """Return whether a cell cannot be measured, for want of a GPU or of an n-best list."""
         if cell.measure == "seconds_cuda" and self.settings.options.device != "cuda":
+            # Times that an earlier run measured on a GPU are kept.
             return not all(map(self.exists, cell.paths))
+        # A user has to provide the list, unless a run of this project stands in for it.
         needs_file = cell.n_best is not None and self.settings.scale.n_best is None
         return needs_file and not self.exists(str(cell.n_best))
 
@@ -361,24 +363,24 @@ class Plan:
         """The tasks of the stage targets: config.yaml's, or by default those of the tables."""
         named = self.settings.options.tasks
         tasks = named or dict.fromkeys(cell.task for cell in self.planned_cells)
-        # Where broken ones are needed, the command was refused (`check_tasks`).
+        # `check_tasks` has refused a command that needs a broken task. Other commands skip it.
         return [task for task in tasks if task not in self.settings.broken]
 
     @cached_property
     def runs(self) -> list[str]:
         """The folders of the trainings behind tables and figures."""
-        folders: dict[str, None] = {}
+        folders = []
         for cell in self.planned_cells:
             for task, model, run in cell.trainings:
-                folders.setdefault(self.layout.task(task).run(model, run))
-        return list(folders)
+                folders.append(self.layout.task(task).run(model, run))
+        return list(dict.fromkeys(folders))
 
     def _asks_for(self, target: str) -> bool:
         """Return whether the command line names a target, possibly with the prefix of a module."""
         return any(word == target or word.endswith(f"_{target}") for word in self.words)
 
     def _names_part(self, *parts: str) -> bool:
-        """Return whether a word of the command line has one of these parts of a path."""
+        """Return whether a word of the command line contains one of these parts of a path."""
         return any(part in word for part in parts for word in self.words)
 
     def finished(self, paths: Iterable[str]) -> list[str]:
@@ -392,7 +394,8 @@ class Plan:
             return paths
         found = []
         for path in paths:
-            # A training writes training.json last, so without it the history is not complete.
+            # A training writes training.json last, so without it the history is not complete. The
+            # record of any other file is the file itself.
             record = path.replace("history.jsonl", "training.json")
             if self.exists(path) and self.exists(record):
                 found.append(path)
@@ -415,11 +418,11 @@ class Plan:
         return self.finished(paths)
 
     def contents(self, name: str) -> dict[str, Any]:
-        """Return the content of a table beside its scores; if it changes, the table is made again.
+        """Return what a table shows besides its scores; if it changes, the table is made again.
 
-        ``printed`` are the papers' values and ``above`` the notes on the scale. ``runs`` has the
-        fingerprint of each file of numbers, ``trainings`` has known costs, and ``failures`` has the
-        reasons why runs have no numbers.
+        ``printed`` has the papers' values, ``above`` the notes on the scale, ``runs`` the
+        fingerprint of each run by its file of numbers, ``trainings`` the known costs of trainings,
+        and ``failures`` the reasons why runs have no numbers.
         """
         table = self.cells[name]
         return {
@@ -438,16 +441,17 @@ class Plan:
         )
 
     def fingerprints(self, table: Iterable[Cell]) -> dict[str, str]:
-        """Return the fingerprint of each run by its file; it changes with the run's inputs."""
+        """Return the fingerprint of each run, by its file. It changes with the run's inputs."""
         return {
             record.file: record.fingerprint for cell in table for record in cell.records
         }
 
     def can_be_drawn(self, figure: str) -> bool:
-        """Return whether the runs here have what a figure shows.
+        """Return whether there are the numbers or models that a figure shows.
 
-        Figure 2 shows scores, which may also be published ones. The other figures show text that a
-        model of these runs decodes or reads. Another system's n-best list alone is not enough.
+        Figure 2 shows scores, which may also be published ones. Each of the others shows text that
+        a model decodes or reads, so they need a model that is made here. Another system's n-best
+        list alone is not enough.
         """
         if figure == LAYERS_FIGURE:
             return bool(self.cells.get(figure))
@@ -475,38 +479,38 @@ class Plan:
     def curves(self) -> tuple[dict[str, str | list[str]], list[str]]:
         """Return the files behind the curves of BLEU by length, and the names in their legend.
 
-        The curves are those of the first model in the figure and, if the figure compares it with an
-        n-best list, of the first such list. The files have the names of the job's inputs. The model
-        is named with its run and decoding.
+        One curve is that of the figure's first model. If the figure compares it with an n-best
+        list, another curve is that of the first such list. The keys of the files are the names of
+        the job's inputs. The legend names the model with its run and decoding.
 
         Raises:
             UserError: the figure cannot be drawn (`can_be_drawn`).
         """
         drawn = self.drawn_cells(LENGTH_FIGURE)
-        cell = next(cell for cell in drawn if cell.decoding)
-        names = [f"{cell.model} {cell.runs[0]}, {cell.decoding}"]
+        system = next(cell for cell in drawn if cell.decoding)
+        names = [f"{system.model} {system.runs[0]}, {system.decoding}"]
         baseline = []
-        listed = next((cell for cell in drawn if cell.n_best), None)
-        if listed:
-            names.append(str(listed.n_best))
-            baseline.append(self.baseline_list(listed.task, str(listed.testset)))
-        testset = str(cell.testset)
-        text = self._text(cell.task)
-        language = self.settings.tasks[cell.task].languages.source
+        compared = next((cell for cell in drawn if cell.n_best), None)
+        if compared:
+            names.append(str(compared.n_best))
+            baseline.append(self.baseline_list(compared.task, str(compared.testset)))
+        testset = str(system.testset)
+        text = self._text(system.task)
+        language = self.settings.tasks[system.task].languages.source
         files: dict[str, str | list[str]] = {
-            "system": self._translations(cell),
+            "system": self._translations(system),
             "baseline": baseline,
             "source": text.text("tok", testset, "source"),
             "reference": text.text("tok", testset, "target"),
-            "vocabulary": self.layout.task(cell.task).vocabulary(language),
+            "vocabulary": self.layout.task(system.task).vocabulary(language),
         }
         return files, names
 
     def shown_in_report(self) -> list[str]:
-        """Return the files that the report shows beside tables and ledger, as `finished` selects.
+        """Return the files that the report shows besides the tables and the ledger.
 
         They are histories and records of trainings, the attention on an example, figures, and
-        translations with their references.
+        translations with their references. `finished` selects which of them are there.
         """
         paths = []
         for run in self.runs:
@@ -514,13 +518,13 @@ class Plan:
         if self.can_be_drawn(EXAMPLE_FIGURE):
             paths.append(self.planned[EXAMPLE_FIGURE][0].paths[0])
         paths += [self.layout.paper(f"{name}.svg") for name in self.figures]
-        # One run's translations of each task and test set: task, test set -> file.
+        # Task, test set -> the translations of the first run found for them.
         decoded: dict[tuple[str, str], str] = {}
         for cell in self.planned_cells:
-            # What is named by a decoding is of translations (config/measures.py).
+            # Only measures of translations name a decoding (config/measures.py).
             if cell.decoding and self.finished(cell.paths[:1]):
-                translated = cell.task, str(cell.testset)
-                decoded.setdefault(translated, self._translations(cell))
+                task_and_set = cell.task, str(cell.testset)
+                decoded.setdefault(task_and_set, self._translations(cell))
         for (task, testset), translations in sorted(decoded.items()):
             paths += [translations, self._text(task).text("raw", testset, "target")]
         return self.finished(paths)
@@ -558,10 +562,10 @@ class Plan:
         return self.headline_files(task, f"{metric}.json")
 
     def dataset_counts(self, name: str) -> list[str]:
-        """Return the counts of a task's data, whose notes stand beside its scores.
+        """Return the file with the counts of a task's data, whose notes are shown with its scores.
 
-        There are none for a released model. They are also left out if its models exist, but not all
-        text that is counted: nothing is prepared or trained again for the counts alone.
+        The list is empty for a released model. It is also empty if models of the task exist but a
+        text to count does not: nothing is prepared or trained again for the counts alone.
         """
         if self.settings.tasks[name].released:
             return []
@@ -571,10 +575,10 @@ class Plan:
         if self.exists(counts) or not any(map(self.exists, models)):
             return [counts]
         text = self._text(name)
-        files = [folder.store_description("train"), folder.store_description("valid")]
-        files += [text.text("clean", "train", side) for side in _SIDES]
-        files += self.evaluation_text(name)
-        return [counts] if all(map(self.exists, files)) else []
+        counted = [folder.store_description("train"), folder.store_description("valid")]
+        counted += [text.text("clean", "train", side) for side in _SIDES]
+        counted += self.evaluation_text(name)
+        return [counts] if all(map(self.exists, counted)) else []
 
     def tuned_penalty(
         self,
@@ -586,9 +590,10 @@ class Plan:
     ) -> list[str]:
         """Return the file of the length penalty that is tuned for a decoding.
 
-        The list is empty if the decoding states its length penalty. It is also empty if ``listed``
-        is the development set: the tuning starts from the n-best list of this set, so the list
-        itself has to be decoded without the tuned penalty.
+        Return an empty list if the decoding states its length penalty. ``listed`` is the set of
+        the n-best list that the penalty is for, if it is for one. If this is the development set,
+        return an empty list, too: the tuning starts from this n-best list, so the list itself has
+        to be decoded without the tuned penalty.
         """
         tuned_on = self.settings.scale.development_set(
             self.settings.tasks[task], self.settings.decodings[decoding]
@@ -605,7 +610,7 @@ class Plan:
         testset: str,
         decoding: str,
     ) -> list[str]:
-        """Return a model's translations of a test set, for each seed of the task's headline."""
+        """Return a model's translations of a test set, one file per seed of the task's headline."""
         folder = self.layout.task(task)
         return [
             f"{folder.run(model, f'seed{seed}')}/{testset}.{decoding}.jsonl"
@@ -629,8 +634,8 @@ class Plan:
     def plots_of(self, task: str) -> list[str]:
         """Return the plots of a task's headline.
 
-        They are the learning curve of each run, unless the model is released, and the attention of
-        the first run on the sentences of config.yaml's plots, if the model has attention.
+        They show the learning curve of each run, except for a released model. If the model has
+        attention, they also show the first run's attention on config.yaml's ``plots.sentences``.
         """
         self.settings.check_whole([task])
         settings = self.settings.tasks[task]
@@ -639,7 +644,7 @@ class Plan:
             plots = self.headline_run_files(task, "curve.svg")
         model = self.settings.models[settings.headline.model]
         if model.architecture.has_attention:
-            first = self.headline_files(task, "attention")[0]
+            first_run = self.headline_files(task, "attention")[0]
             for line in self.settings.options.plots.sentences:
-                plots.append(f"{first}{line}.svg")
+                plots.append(f"{first_run}{line}.svg")
         return plots

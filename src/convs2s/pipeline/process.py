@@ -12,7 +12,7 @@ SOURCE = Path(__file__).absolute().parents[2]
 
 
 def provide_environment(source: Path | None = SOURCE) -> None:
-    """Set the environment variables that jobs inherit, however and by whoever they are started.
+    """Set the environment variables that every job inherits, whatever starts the job.
 
     - Jobs find this package in the folder ``source``; None means that it is installed.
     - Jobs find the Python that runs now, unless a conda environment puts its own before it.
@@ -42,8 +42,10 @@ def logged(command: str, before: str) -> str:
     A scheduler and Ctrl-C send their signals to the whole process group. ``command`` handles
     SIGTERM, SIGUSR1 and SIGINT itself, and the shell and tee ignore them, so that its last lines
     are still copied. tee also goes on if nobody reads the terminal's copy any more (``| head``). If
-    it fails because the disk is full, the job does not fail.
+    tee fails because the disk is full, the job does not fail.
     """
+    # A command inherits what `trap ''` ignores, but not what `trap :` handles. So tee ignores the
+    # signals, and `command` receives them although the shell survives them.
     copy = "(trap '' TERM USR1 INT HUP PIPE; tee -a {log:q} || true)"
     return (
         f"if [ -f {before} ]; then cat {before} > {{log:q}}; fi; "
@@ -57,7 +59,7 @@ def options_of_training(files: Mapping[str, Any], machine: Mapping[str, Any]) ->
     ``files`` are the named inputs of the rule ``train_model``. ``machine`` has the keys of a recipe
     that change no result (``convs2s.config.identity.machine_settings``).
     """
-    store = Path(files["dataset"][0])
+    store = Path(files["dataset"][0])  # TASK/dataset/train.arrow
     words = [str(store.parents[1])]
     for name in ("start", "dictionary", "candidates", "truecasers"):
         paths = files[name]

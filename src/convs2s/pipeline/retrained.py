@@ -1,4 +1,4 @@
-"""What a plan says of finished trainings that run again because their settings have changed."""
+"""What a plan says about finished trainings that run again because their settings have changed."""
 
 import json
 import os
@@ -12,7 +12,7 @@ from convs2s.training.identity import differing, is_longer
 _MOST_SHOWN = 3  # number of changed keys that a line shows
 _LONGEST_VALUE = 40  # number of characters of a value that a line shows
 
-# The files of settings that this process has spoken of.
+# The files of settings that this process has looked at.
 _seen: set[str] = set()
 
 
@@ -42,8 +42,9 @@ def say_what_runs_again(
 def what_runs_again(file: str, settings: Mapping[str, object]) -> str | None:
     """Return which settings changed since finished trainings, and what these trainings will do.
 
-    It is ``training.maximum_epochs 7 -> 9: 2 trainings go on ...``. Return None if nothing changed
-    or no training beside the file has finished. A damaged file is left to the job that writes it.
+    An example is ``training.maximum_epochs 7 -> 9: 2 trainings go on ...``. Return None if nothing
+    changed, or if no training beside the file has finished. For a damaged file, return None as well
+    and leave the fault to the job that writes the file.
     """
     path = Path(file)
     try:

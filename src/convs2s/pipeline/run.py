@@ -43,13 +43,13 @@ _ANSWER_SECONDS = 60.0  # how long Slurm may take to answer
 RESULTS_LOCK = ".run.lock"
 """Name of the lock file in the folder of the results."""
 
-# Maximum number of characters of a lock file's line, which has a path.
+# Number of characters that are read at most from a lock file's line, which contains a path.
 _LONGEST_HOLDER = 5000
 # Errors of a folder in which this user cannot write.
 _NO_ACCESS = {errno.EACCES, errno.EPERM, errno.EROFS}
 # Errors of a file system without locks.
 _NO_LOCKS = {errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP}
-# Keeps the file of run.lock open, and so locked, until the process ends.
+# Keeps the files of this run's locks open, and so locked, until the process ends.
 _held: list[IO[str]] = []
 
 
@@ -128,7 +128,7 @@ def hold_results(results: Path) -> None:
         if error.errno not in _NO_ACCESS:
             raise
         return
-    # Whoever may write the folder may lock it: the group of several users, too.
+    # Everyone who may write to the folder may lock it, such as the other users of its group.
     with suppress(PermissionError):
         path.chmod(results.stat().st_mode & 0o666)
     _hold(lock, f"{results.resolve()}: another snakemake makes these results")
@@ -140,7 +140,7 @@ def _hold(lock: IO[str], refusal: str) -> None:
     Raises:
         UserError: another process holds the lock. The message begins with ``refusal``.
     """
-    if not _locked(lock):
+    if not _try_to_lock(lock):
         lock.seek(0)
         holder = lock.readline(_LONGEST_HOLDER).strip() or "another process"
         raise UserError(
@@ -153,10 +153,10 @@ def _hold(lock: IO[str], refusal: str) -> None:
     _held.append(lock)
 
 
-def _locked(lock: IO[str]) -> bool:
-    """Lock a file exclusively; return False if another process holds it.
+def _try_to_lock(lock: IO[str]) -> bool:
+    """Lock a file exclusively; return False if another process holds a lock on it.
 
-    On a file system without locks, no process ever does.
+    On a file system without locks, return True.
 
     Raises:
         OSError: the lock failed for another reason, such as an I/O error.
@@ -176,9 +176,9 @@ def _waited_for_jobs() -> bool:
     """
     printed = ""
     while True:
-        # The lock is freed between two looks: a queued job that starts meanwhile needs it.
+        # Closing the file frees the lock at once, because a queued job may start and need it.
         with JOBS_LOCK.open("a+") as lock:
-            is_free = _locked(lock)
+            is_free = _try_to_lock(lock)
         living = list(_slurm_jobs())
         if not is_free:
             living.append("jobs that run")
@@ -216,7 +216,7 @@ def _slurm_jobs() -> Iterator[str]:
     own = os.environ.get("SLURM_JOB_ID")  # set if Snakemake itself runs in a Slurm job
     for line in answer.stdout.splitlines():
         number, state, work_folder, comment = line.split("|", 3)
-        # Set by Snakemake's Slurm plugin.
+        # Snakemake's Slurm plugin sets the comments of its jobs.
         is_of_workflow = comment.startswith(("rule_", "group_"))
         if number != own and is_of_workflow and Path(work_folder) == Path.cwd():
             yield f"Slurm job {number} ({state}, {comment})"

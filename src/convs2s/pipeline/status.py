@@ -154,7 +154,8 @@ def status(results: Path) -> Status:
         if not _LOG_OF_TRAINING.search(name):
             jobs.append(_job_status(log, name))
             continue
-        # The log is RESULTS/logs/TASK/MODEL/SEED/train.log.
+        # A training that failed before it began has a log, RESULTS/logs/TASK/MODEL/SEED/train.log,
+        # but nothing in the folder of its run.
         task, model, seed = log.parts[-4:-1]
         run = log.parents[4] / task / "models" / model / seed
         if run not in trainings:
@@ -163,6 +164,7 @@ def status(results: Path) -> Status:
 
 
 def _ordered(statuses: Iterable[Any]) -> tuple[Any, ...]:
+    """Return the statuses of trainings or jobs, sorted by condition (``ORDER``) and name."""
     return tuple(
         sorted(
             statuses, key=lambda status: (ORDER.index(status.condition), status.name)
@@ -171,9 +173,9 @@ def _ordered(statuses: Iterable[Any]) -> tuple[Any, ...]:
 
 
 def _name(run: Path, root: Path) -> str:
-    """Return the name of a run: its path below ``root``, or its last parts if it is ``root``.
+    """Return the name of a run: its path below ``root`` without the folder ``models``.
 
-    The folder ``models``, which every path of a run has, is left out.
+    If the run is ``root`` itself, the name is TASK/MODEL/RUN.
     """
     parts = run.parts[-4:] if run == root else run.relative_to(root).parts
     return "/".join(part for part in parts if part != "models")
@@ -182,19 +184,20 @@ def _name(run: Path, root: Path) -> str:
 def _training_status(run: Path, name: str) -> TrainingStatus:
     """Return the status of the training in the folder of a run.
 
-    It follows from these files (``convs2s.training.state_folder`` writes those in ``state``):
+    The status follows from these files (``convs2s.training.state_folder`` writes those in
+    ``state``):
 
     - ``training.json`` is the record of a finished training.
     - ``state/lock`` is locked while a process trains. Its text is ``process N on MACHINE`` while
-      that process trains, and after it was killed; ``process N on MACHINE: REASON`` after it was
-      stopped or has failed; and empty after the end of training.
+      that process trains, and also after it was killed. After it was stopped or has failed, the
+      text is ``process N on MACHINE: REASON``. After the end of training, the file is empty.
     - ``state/progress.json`` has the figures of the training, the process that wrote them
       (``owner``), and the time when it did (``written``).
     - ``state/refused.json`` names the last process that was refused (``refused``), and the process
       that held the lock then (``owner``).
 
-    The lock of a process on another machine is invisible on some file systems. Such a training
-    counts as alive if it wrote its progress less than ``SILENT_SECONDS`` ago.
+    Some file systems do not show the lock of a process on another machine. Such a process counts as
+    alive if it wrote its progress less than ``SILENT_SECONDS`` ago.
     """
     folder = run / STATE
     progress = _read_fields(folder / PROGRESS, Progress)
@@ -202,12 +205,14 @@ def _training_status(run: Path, name: str) -> TrainingStatus:
     with suppress(OSError):
         holder = (folder / LOCK).read_text("utf-8", "replace").strip()
     record = _read_fields(run / "training.json")
+    # The record may be that of an earlier training, which a new one is about to replace.
     if record and not holder and progress.get("phase", "finished") == "finished":
         return _finished_training(name, record, progress)
     now = time.time()
     figures: Values = {figure: progress.get(figure) for figure in _FIGURES}
     figures["owner"] = holder.partition(":")[0] or progress.get("owner")
     time_of_state = _time_of_state(folder, progress.get("state") or "*")
+    # `max`: the clock of the machine that wrote the time may be ahead of this one's.
     if time_of_state is not None:
         figures["state_seconds"] = max(0.0, now - time_of_state)
     silent = max(0.0, now - float(progress.get("written", 0.0)))
@@ -267,7 +272,7 @@ def _time_of_state(folder: Path, state: str) -> float | None:
 
 def _log_of_training(run: Path) -> Path:
     """Return the log of the workflow's job for a run; without one, the log in the run's folder."""
-    # A run of the workflow is RESULTS/TASK/models/MODEL/SEED.
+    # The folder of a run of the workflow is RESULTS/TASK/models/MODEL/SEED.
     match run.parts:
         case (*results, task, "models", model, seed):
             log = Path(*results, "logs", task, model, seed, "train.log")
@@ -283,9 +288,9 @@ def _held_training(
 ) -> Outcome:
     """Return the condition of a training whose lock is held.
 
-    It runs if the holder of the lock is the process that noted the progress; then the reason is its
-    phase, unless that is ``training``. It is locked if the holder has noted no progress, or if
-    another process was refused while this holder had the lock.
+    The training runs if the holder of the lock is the process that noted the progress. Then the
+    reason is the phase, or None in the phase ``training``. The training is locked if the holder has
+    noted no progress, or if another process was refused while this holder had the lock.
     """
     if holder and refused.get("owner") == holder:
         return "locked", f"{holder} holds it; {refused.get('refused')} was refused"
@@ -316,9 +321,9 @@ def _ended_training(progress: Values, lock_text: str) -> Outcome:
 
 
 def _failed_training(name: str, log: Path) -> TrainingStatus:
-    """Return the status of a training that has a log but no states, as it failed before it began.
+    """Return the status of a training that failed before it began: it has a log but no states.
 
-    It has not started if the log states no failure.
+    If the log states no failure, the training has not started.
     """
     owner, last_lines = _read_log(log)
     reason = reason_in(log)
@@ -332,9 +337,9 @@ def _failed_training(name: str, log: Path) -> TrainingStatus:
 def _job_status(log: Path, name: str) -> JobStatus:
     """Return the status of a job from its log and its lock (``convs2s.pipeline.job``).
 
-    A job whose log ends with ``done in`` is finished. Otherwise it runs if its lock is held, and
-    has crashed if not. A log that does not begin with a process is one of a shell command, which
-    has no lock. Such a job counts as finished if its log states no failure.
+    A job whose log ends with a line ``done in ...`` is finished. Any other job runs if its lock is
+    held, and has crashed if not. A log whose first line names no process is that of a shell
+    command, which has no lock. Such a job counts as finished if its log states no failure.
     """
     owner, last_lines = _read_log(log)
     condition: Condition
@@ -356,7 +361,7 @@ def _run_folders(root: Path) -> Iterator[Path]:
         is_run = STATE in folders or "training.json" in files
         if is_run:
             yield folder
-        # os.walk goes into the folders that are left in the list.
+        # os.walk descends into the folders that remain in the list.
         if is_run or len(folder.relative_to(root).parts) == _DEEPEST:
             folders.clear()
         remaining = sorted(set(folders) - _NO_RUNS)
@@ -364,11 +369,11 @@ def _run_folders(root: Path) -> Iterator[Path]:
 
 
 def _job_logs(results: Path) -> Iterator[tuple[Path, str]]:
-    """Yield the logs of jobs for a folder of results, with its scales, or of a task.
+    """Yield the logs of jobs for a folder of results and its scales, or for the folder of a task.
 
     Each log comes with the name of its job: the path of the log below the folder of logs, without
-    ``.log``, after ``SCALE/`` or ``TASK/`` where the folder of logs is one of a scale or of a task.
-    Logs of a task whose folder was removed are left out, unless the job runs.
+    ``.log``. For the logs of a scale, ``SCALE/`` is put before the name; if ``results`` is a task,
+    ``TASK/``. Logs of a task whose folder was removed are left out, unless the job runs.
     """
     folders = {"": results}
     for scale in results.glob("scales/*"):
@@ -380,7 +385,7 @@ def _job_logs(results: Path) -> Iterator[tuple[Path, str]]:
             was_removed = is_of_task and not (folder / task).is_dir()
             if not was_removed or _is_held(lock_beside(log)):
                 yield log, f"{prefix}{name}"
-    # If the results are those of a task.
+    # These logs exist if ``results`` is the folder of a task.
     for log, name in _named_logs(results.parent / "logs" / results.name):
         yield log, f"{results.name}/{name}"
 
@@ -421,8 +426,8 @@ def _read_log(path: Path) -> tuple[str | None, tuple[str, ...]]:
     """Return the process that the first line of a log names, and the last lines to show.
 
     The last lines are at most ``SHOWN_LINES`` lines that are not blank. The first of them may be
-    cut, as only ``_TAIL_BYTES`` are read. The result has None if no process is named, and no lines
-    if the log cannot be read.
+    cut, because only ``_TAIL_BYTES`` are read. The process is None if the line names none. If the
+    log cannot be read, the result is None and no lines.
     """
     try:
         with path.open("rb") as stream:

@@ -113,8 +113,8 @@ def _table(
         name = run.name
         if fits and len(name) > name_width:
             name = f"…{name[1 - name_width :]}"
-        # If the columns of texts did not wrap (no_wrap of the column), they would keep their width
-        # and figures would lose theirs. So only the texts themselves do not wrap.
+        # no_wrap is set for these texts and not for their columns. A column that does not wrap
+        # keeps its width, so that the columns of figures would become too narrow.
         table.add_row(
             Text(name, no_wrap=fits),
             Text(run.condition, STYLES[run.condition]),
@@ -130,7 +130,7 @@ def _figures(run: TrainingStatus) -> dict[str, str]:
     if run.epoch:
         values["epoch"] = f"{run.epoch}"
         if run.epochs:
-            # A fraction: the last epoch is cut short.
+            # The number of epochs is a fraction if the last one is cut short.
             values["epoch"] += f"/{ceil(run.epochs)}"
         if run.batches:
             values["epoch"] += f" {100 * (run.batch or 0) // run.batches}%"

@@ -4,12 +4,12 @@ Snakemake 9.27.1 records the params of a failed job as if it had succeeded, and 
 (docs/notes/2026-11-28-failed-jobs.md). The next run would find nothing out of date, and keep the
 files that were made from the earlier outputs. Therefore each job writes a note beside its first
 output when it starts, and puts the note back as it was when it succeeds. The note of a failed try
-stays. As it is among the job's params, they then differ from the recorded ones.
+stays. It is among the job's params, so these then differ from the recorded ones.
 
 The note of ``FOLDER/NAME`` is ``FOLDER/.NAME.try``, a JSON object with these keys:
 
 - ``try``: a random name of the try that failed, or that runs now.
-- ``planned``: the ``try`` that the note had when Snakemake planned the run; empty if it had none.
+- ``planned``: the ``try`` that was noted when Snakemake planned the run; empty without a note.
 - ``run``: the run of the workflow (``living.RUN``) in which the try began.
 
 The last two are there only while a job runs or after it has failed.
@@ -38,6 +38,7 @@ def failed_try(output: str) -> str:
     success.
     """
     fields = _read(note_beside(output))
+    # In a note of this run, ``try`` is a try that began after Snakemake had planned.
     return fields.get("planned" if _is_of_this_run(fields) else "try", "")
 
 
