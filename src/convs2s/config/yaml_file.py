@@ -114,7 +114,8 @@ def _check(
     """
     if not isinstance(node, yaml.CollectionNode):
         return _Extent(values=1, levels=0)
-    # A list that holds an alias of itself has no end: it is not in ``extents`` before this.
+    # A list that contains an alias of itself has no end and never gets into ``extents``. The limit
+    # of the depth stops it.
     if depth == 0 or (node in extents and extents[node].levels > depth):
         raise _fault(f"more than {DEEPEST_NESTING} nested lists and mappings", node)
     if node not in extents:
