@@ -196,10 +196,9 @@ class _Files:
     def entries(self, file: str) -> Entries:
         """Return the entries of a file by their names, without validating their keys."""
         entries = read_yaml(self.find(file), file) or {}
-        are_mappings = isinstance(entries, dict) and all(
+        if not isinstance(entries, dict) or not all(
             isinstance(entry, dict) for entry in entries.values()
-        )
-        if not are_mappings:
+        ):
             raise UserError(
                 f"{file}: expected a mapping of names, each with a mapping of settings"
             )

@@ -60,9 +60,9 @@ class Passage:
       fragment by itself.
 
     The translation of the whole passage is used if it contains the translations of the marked and
-    fixed fragments, in the same order and as often as the passage contains the fragments. They get
-    the markup of the fragments. Otherwise, the translations of the fragments are used, and
-    ``is_in_parts`` is True after `translated`.
+    fixed fragments, in the same order and as often as the passage contains the fragments. The
+    markup is then put around these translations. Otherwise, the translations of the fragments are
+    used, and ``is_in_parts`` is True after `translated`.
     """
 
     def __init__(
@@ -120,7 +120,8 @@ class Passage:
         with_words = [part for part in self.fragments if has_letter(part.text)]
         self.is_in_parts = pieces is None and bool(own) and len(with_words) > 1
         texts = [fragment.text for fragment in self.fragments]
-        # A piece of the whole translation has its punctuation, that of a single fragment has not.
+        # A piece of the whole translation begins with the punctuation of its fragment, if that has
+        # any. The translation of a single fragment does not.
         beginning = _BLANK_RUN if pieces else self._beginning
         for index, piece in (pieces or own).items():
             before, core, after = _parts(texts[index], beginning)
@@ -293,9 +294,8 @@ def inline_items(
             """Return the character that an entity, or an escape by a backslash, stands for."""
             escaped = match[0].removeprefix("\\")
             character = html.unescape(escaped)
-            if (
-                len(character) != 1
-            ):  # an unknown name, a forbidden character, or several ones
+            if len(character) != 1:
+                # An unknown name, a forbidden character, or several characters.
                 return match[0]
             spellings[ord(character)] = match[0]
             return character

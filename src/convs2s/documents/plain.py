@@ -44,12 +44,12 @@ def _passages(paragraph: Sequence[re.Match[str]]) -> list[str | Passage]:
     for line in paragraph:
         line_start = line["margin"] + (line["mark"] or "")
         previous_end = previous[0][len(previous[0].rstrip()) :]
-        is_first = line is previous
-        if not is_first and _goes_on(previous, line, width, not breaks):
+        begins_paragraph = line is previous
+        if not begins_paragraph and _goes_on(previous, line, width, not breaks):
             text += "\n"
             breaks.append(previous_end + line_start)
         else:
-            if not is_first:
+            if not begins_paragraph:
                 items += [_passage(text, breaks), previous_end]
             items.append(line_start)
             text = ""

@@ -26,7 +26,10 @@ _TEXTS = {
 """The formats that need no further package: suffix -> the function that reads it."""
 
 SERVED = (*_TEXTS, ".docx")
-"""The suffixes of the formats that a server reads, because the time grows with the size alone."""
+"""The suffixes of the formats that a server reads.
+
+The time to read a document of these formats grows with its size alone.
+"""
 
 SUFFIXES = (*SERVED, ".md", ".markdown", ".po", ".pot")
 """The suffixes of all formats."""
@@ -93,7 +96,7 @@ def document_of(
     path: Path,
     largest: int = LARGEST_DOCUMENT_BYTES,
 ) -> Document:
-    """Return the document that a file's content is.
+    """Return the document in a file's content.
 
     The content may have at most ``largest`` bytes, also after it is unpacked.
 
