@@ -365,6 +365,7 @@ def check_runs(paths: Iterable[str | Path]) -> None:
         model = describe_model(path)
         folder = path.parent
         task_folder = folder.parents[2]
+        # None for a run without a seed, such as that of a released model.
         folder_seed = re.fullmatch(f"seed({SEED_PATTERN})", folder.name)
         model_seed = model.training.get("seed")
         record = path.with_name("training.json")

@@ -366,8 +366,8 @@ def _read_tasks(
         try:
             if isinstance(text, str) and text in broken:
                 raise broken[text]
-            shared = _with_shared_text(entries, name, files.place("tasks", file, name))
-            task = files.validated(Task, shared, "tasks", file, name).named(name)
+            full = _with_shared_text(entries, name, files.place("tasks", file, name))
+            task = files.validated(Task, full, "tasks", file, name).named(name)
         except UserError as error:
             broken[name] = error
         else:

@@ -114,6 +114,7 @@ class Passage:
         taken = islice(translations, len(self.texts))
         translations = map(_without_added_stop, self.texts, taken)
         whole = next(translations) if self._has_whole else None
+        # Index of a fragment -> its own translation, and -> its piece of the whole translation.
         own = dict(zip(self._translated, translations, strict=False))
         pieces = None if whole is None else self._cut(whole, own)
         # A fixed fragment is not translated, but it is part of a sentence.

@@ -47,12 +47,10 @@ def download_file(
 ) -> None:
     """Download a file from the first source that has the right bytes; report progress to stderr.
 
-    If no checksum is known, a web page is refused, and so is a compressed file or an archive that
-    is not whole. The SHA-256 of the first download is then recorded in ``NAME.sha256`` beside the
-    output, and later downloads must have it.
-
-    If several processes are to download the same file, one of them does so. The others wait, and
-    then use its file.
+    If no checksum is known, a web page is refused, and so is a damaged archive or compressed file.
+    The SHA-256 of the first download is then recorded in ``NAME.sha256`` beside the output, and
+    later downloads must have it. If several processes are to download the same file, one of them
+    does so. The others wait, and then use its file.
 
     - ``mirrors``: Folders or base URLs that contain the file under HOST/PATH of ``url``. They are
       tried in this order, before ``url``.

@@ -70,7 +70,7 @@ def fetch(
     """
     attempt = _download if is_url(source) else _copy
     has_bytes_of_earlier_run = part.origin_from(masked(source)) is not None
-    furthest = part.size if has_bytes_of_earlier_run else 0
+    furthest = part.size if has_bytes_of_earlier_run else 0  # most bytes so far
     waits_left = list(waits)
     while True:
         try:
@@ -209,12 +209,9 @@ def _receive(
 ) -> None:
     """Append the body of a response to the partial file, or replace the partial file by it.
 
-    These responses are refused before the partial file is changed:
-
-    - a web page, such as the login page of a network;
-    - a file of another size than expected;
-    - a file in an encoding that was not asked for;
-    - a file whose end cannot be recognized, so that a cut would not be noticed.
+    Some responses are refused before the partial file is changed: a web page (such as the login
+    page of a network), a file of another size than expected, a file in an encoding that was not
+    asked for, and a file whose end cannot be recognized, so that a cut would not be noticed.
 
     Raises:
         InterruptedTransferError: the body is shorter than announced.
@@ -256,8 +253,7 @@ def _receive(
     # read1 returns the bytes that have arrived. read would wait for a whole block, and the bytes
     # before a cut would be lost.
     part.append(partial(response.read1, BLOCK_BYTES), total)
-    if not has_end:
-        # Only the content shows whether the body was cut.
+    if not has_end:  # only the content shows whether the body was cut
         try:
             part.check()
         except WrongFileError as error:
