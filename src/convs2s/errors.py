@@ -42,9 +42,9 @@ class LostWorkerError(UserError):
 
 
 class UnreadableFileError(UserError):
-    """A file could not be read, for example as the disk or the file server failed.
+    """A file could not be read, for example because the disk or the file server failed.
 
-    This says nothing of the content of the file.
+    The content of the file may be intact.
     """
 
 
@@ -79,7 +79,7 @@ REMEDIES = {
     errno.ETIMEDOUT: _NO_SERVER,
     errno.EREMOTEIO: _NO_SERVER,
 }
-"""Error number of a failure of the system, which any use of a file can raise -> what to do."""
+"""Error number of a system failure that any use of a file can raise -> what the user can do."""
 
 
 def failed_use(
@@ -111,9 +111,9 @@ def failure_of_system(
 ) -> UserError | None:
     """Return the UserError for a failure of the system (`REMEDIES`), or None for another OSError.
 
-    Code that reads or writes a file raises an error of its own that names the file, if possible.
+    Where code reads or writes a file, it should raise a UserError of its own that names the file.
     This function is for all other places, such as locks, logs and the listing of folders.
-    ``nameless`` is named in the message if ``error`` names no file.
+    If ``error`` names no file, the message has ``nameless`` in place of the name.
     """
     if error.errno not in REMEDIES:
         return None

@@ -61,7 +61,7 @@ class TaskFolder:
 
     @property
     def dataset_counts(self) -> str:
-        """Counts of the pairs and unknown tokens in the stores, and of test lines trained on.
+        """Counts of the pairs and unknown tokens in the stores, and of test lines in training text.
 
         The file ``counts.txt`` beside it shows these counts as a table.
         """

@@ -14,6 +14,7 @@ from convs2s import __version__
 from convs2s.errors import failures_of_file
 from convs2s.files.checksums import sha256
 
+# The packages whose versions are recorded.
 PACKAGES = (
     "torch",
     "onnxruntime",
@@ -92,16 +93,16 @@ def weights_sha256(path: str | Path) -> str:
     # A safetensors file begins with the size of the header in 8 bytes and the header in JSON. The
     # numbers of all tensors follow.
     with Path(path).open("rb") as stream, failures_of_file(path, "not a model file"):
-        size = int.from_bytes(stream.read(8), "little")
-        header = json.loads(stream.read(size))
-        start = stream.tell()
+        header_size = int.from_bytes(stream.read(8), "little")
+        header = json.loads(stream.read(header_size))
+        data_start = stream.tell()
         for name in sorted(header.keys() - {"__metadata__"}):
             tensor = header[name]
             if "F" in tensor["dtype"]:  # F32, F16, BF16, F64
-                first, end = tensor["data_offsets"]
+                begin, end = tensor["data_offsets"]  # in bytes, from data_start
                 digest.update(f"{name} {tensor['dtype']} {tensor['shape']}\n".encode())
-                stream.seek(start + first)
-                digest.update(stream.read(end - first))
+                stream.seek(data_start + begin)
+                digest.update(stream.read(end - begin))
     return digest.hexdigest()
 
 

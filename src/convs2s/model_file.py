@@ -56,7 +56,7 @@ CANDIDATE_TARGETS = "candidates.targets"
 
 
 class _Languages(Section):
-    """The language codes of a model. They may be any text, since imported models have any codes."""
+    """The language codes of a model. Any text is valid, as an imported model keeps its codes."""
 
     source: str
     target: str
@@ -148,18 +148,24 @@ def calibrated(
 
 
 def kept_file(path: Path) -> Path:
-    """Return the second name, in ``state/``, of a finished model or of its records."""
+    """Return the second name, in ``state/``, of a finished model or of one of its records.
+
+    The file keeps this name until the next training in the folder has ended.
+    """
     return path.parent / STATE / f"finished.{path.name}"
 
 
 def _check_is_there(path: Path) -> None:
-    """Name the finished model of before if a training is to replace this model file.
+    """Check that a model file is not missing because its training runs again.
+
+    Any other failure to read the file is left to the code that opens it.
 
     Raises:
-        UserError: there is no such file, but the last training's model has its second name.
+        UserError: there is no such file, but the model of the last training is still there under
+            its second name (`kept_file`). The message names that file.
     """
     kept = kept_file(path)
-    with suppress(OSError):  # whoever opens the file says what is wrong with its folder
+    with suppress(OSError):  # the folder cannot be read
         if path.exists() or not kept.is_file():
             return
         raise UserError(
@@ -235,6 +241,7 @@ def _whole_description(
         description = description.model_copy(update={"shortlist": shortlist})
     rows = []
     for name in EMBEDDING_TABLES.values():
+        # A table that is missing, or is a single number, counts as 0 rows.
         table = weights.get(name, np.empty(0))
         rows.append(len(table) if table.ndim else 0)
     types = list(description.sizes)
@@ -277,7 +284,7 @@ def _shortlist(
             raise UserError(f"{path}: {damaged}: expected two lists of whole numbers")
         has_each_type = len(offsets) == source + 1
         covers_all = offsets[0] == 0 and offsets[-1] == len(candidates)
-        # Below, initial=0 lets an empty array pass.
+        # Without initial=0, min and max would fail for an empty array, which is valid.
         is_in_order = np.diff(offsets).min(initial=0) >= 0
         if not (has_each_type and covers_all and is_in_order):
             raise UserError(
@@ -306,7 +313,8 @@ def check_weights(
     import torch
 
     expected = network.state_dict()
-    for weight in sorted(weights.keys() ^ expected.keys()):
+    only_in_one = sorted(weights.keys() ^ expected.keys())
+    for weight in only_in_one:
         verb = "lacks" if weight in expected else "has"
         raise UserError(
             f"{name}: not the network that it describes: it {verb} {weight!r}"
@@ -357,6 +365,7 @@ def check_runs(paths: Iterable[str | Path]) -> None:
         model = describe_model(path)
         folder = path.parent
         task_folder = folder.parents[2]
+        # None for a run without a seed, such as that of a released model.
         folder_seed = re.fullmatch(f"seed({SEED_PATTERN})", folder.name)
         model_seed = model.training.get("seed")
         record = path.with_name("training.json")

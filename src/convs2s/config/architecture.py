@@ -323,10 +323,11 @@ class LstmArchitecture(NetworkSettings):
 
     def count_parameters(self, source_types: int, target_types: int) -> int:
         """Return the number of parameters for vocabularies of these sizes."""
-        # Sum of the input widths of the encoder's layers, and also of the decoder's.
+        # The sum of the layers' input widths, which is the same for the encoder and the decoder.
         inputs = self.embedding + (self.layers - 1) * self.cells
         gates = 4 * self.cells  # number of gates of a layer
-        # A gate has a weight for each input and each of the layer's cells, and two biases.
+        # A gate has a weight for each input and each of the layer's cells, and two biases. The
+        # first 2 is for the encoder and the decoder.
         layer_parameters = 2 * gates * (inputs + self.layers * (self.cells + 2))
         embeddings = (source_types + target_types) * self.embedding
         softmax_parameters = target_types * (self.cells + 1)

@@ -195,7 +195,8 @@ def local_path(url: str, downloads: Path) -> Path:
     # The files that the workflow makes have a folder of their own.
     if parts.scheme not in _WEB_SCHEMES:
         place = f"{parts.scheme}/{place}"
-    if {"", ".", ".."} & set(place.split("/")) or not parts.path:
+    has_odd_part = not {"", ".", ".."}.isdisjoint(place.split("/"))
+    if has_odd_part or not parts.path:
         raise UserError(
             f"{shown}: expected the URL of one file, without .., // or / at its end"
         )

@@ -263,17 +263,20 @@ def _read_options(
     given: Mapping[str, object] | None,
     given_by: str | None,
 ) -> tuple[Options, dict[str, str]]:
-    """Return the options, and the file or flag that states each key of them."""
+    """Return the options, and for each of their keys the file or flag that states it."""
     stated: Values = {}
     origins = dict.fromkeys(Options.model_fields, "config.yaml")
     if given_by is None:
         for name, content in option_files(root).items():
-            validated(Options, content, name)
+            validated(
+                Options, content, name
+            )  # by itself, so that a message names the file
             assert isinstance(content, dict)
             stated = merged(stated, content)
             origins |= dict.fromkeys(content, name)
     giver = given_by or _COMMAND_LINE
     if given is not None:
+        # Snakemake has merged the files into ``given``, so ``given`` replaces what was read.
         # In a mapping on the command line, such as --config 'plots={sentences: [1]}', Snakemake
         # leaves numbers, truth values and null as texts. It also leaves 1e-4 in a file as text.
         values = with_texts(given, lambda text: None if text == "null" else text)
@@ -363,8 +366,8 @@ def _read_tasks(
         try:
             if isinstance(text, str) and text in broken:
                 raise broken[text]
-            shared = _with_shared_text(entries, name, files.place("tasks", file, name))
-            task = files.validated(Task, shared, "tasks", file, name).named(name)
+            full = _with_shared_text(entries, name, files.place("tasks", file, name))
+            task = files.validated(Task, full, "tasks", file, name).named(name)
         except UserError as error:
             broken[name] = error
         else:
@@ -423,8 +426,8 @@ def _read_models(
     """Return all models, their files, and the scale with small versions of models as stand-ins.
 
     ``paper`` has the tables with rows at this scale. If the scale has ``shrink``, a small version
-    is made of each of their convolutional models. If a file of models has an entry with the name of
-    a small version, this entry is used instead.
+    of each convolutional model in these tables is made. If a file of models has an entry with the
+    name of a small version, this entry is used instead.
     """
     entries, model_files = _model_entries(files)
     entries = files.overridden("models", entries)

@@ -51,7 +51,7 @@ def validated(
     Raises:
         UserError: The content is not valid. The message begins with ``where`` and names the key.
     """
-    # None: as the section is configured, which is strict.
+    # None means that the section's own configuration holds, which is strict.
     strict = False if lax else None
     try:
         return section.model_validate(stated, strict=strict, context=lax)
@@ -59,8 +59,8 @@ def validated(
         message = _message(error.errors(include_url=False), stated)
         raise UserError(f"{where}: {masked(message)}") from None
     except UserError as error:
-        # The settings of a network were read: keys do not fit each other, no extension adds the
-        # stated kind, or the code of an extension failed.
+        # Raised when the settings of a network are read: keys do not fit each other, no extension
+        # adds the stated kind, or the code of an extension failed.
         raise UserError(f"{where}: {error}") from None
 
 

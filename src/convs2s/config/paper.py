@@ -87,7 +87,7 @@ def printed_number(row: PrintedRow, column: str) -> float | None:
 
     Return None if the paper prints nothing there, or text that is not a plain number, such as ~45.
     """
-    # "None" is not a plain number either.
+    # If nothing is printed there, the text is "None", which is not a plain number either.
     text = str(row.paper.get(column))
     return float(text) if _NUMBER.fullmatch(text) else None
 

@@ -62,6 +62,7 @@ def field_texts(section: type[Section]) -> dict[str, str]:
     # pydantic's use_attribute_docstrings does the same, but it reads the source of every class
     # whenever the configuration is loaded. Only tools need the descriptions.
     texts = {}
+    # Base classes come first, so that a class can replace the text of an inherited field.
     for base in reversed(section.__mro__):
         if not issubclass(base, Section):
             continue

@@ -84,7 +84,7 @@ class Settings:
         return references
 
     def start_of(self, model: str) -> list[str]:
-        """Return the model file from which a training starts in a list, which is empty without one.
+        """Return a list with the model file from which a training starts, or an empty list.
 
         ``model`` is the name of the trained model.
         """
@@ -94,8 +94,8 @@ class Settings:
     def decoding_of_list(self) -> dict[str, object]:
         """Return the decoding that made the n-best lists to be rescored, as plain data.
 
-        If the scale has a stand-in for other systems' lists, it is the decoding of the stand-in.
-        Otherwise, the scores in the list are sums of log-probabilities, so the length penalty is 0.
+        If the scale has a stand-in for other systems' lists, this is the decoding of the stand-in.
+        Otherwise, the scores in a list are sums of log-probabilities, so the length penalty is 0.
         """
         if self.scale.n_best is None:
             return {"length_penalty": 0.0}
@@ -314,6 +314,7 @@ def check_references(settings: Settings, origins: Mapping[str, str]) -> None:
 
 
 def _check_scale(where: str, settings: Settings) -> None:
+    """Check the folder of the results, and all names that the scale states."""
     scale = settings.scale
     results = scale.results_dir
     is_among_downloads = Path(results).is_relative_to(scale.downloads_dir)
@@ -375,6 +376,11 @@ def _check_task(
     task: Task,
     settings: Settings,
 ) -> None:
+    """Check that the keys of a task fit each other and the rest of the configuration.
+
+    Raises:
+        UserError: They do not. The message begins with ``where``.
+    """
     source, target = task.language_pair
     if source == target:
         raise UserError(
@@ -419,8 +425,8 @@ def _check_vocabulary(where: str, task: Task) -> None:
             f"{where}: expected either a threshold or sizes with BPE, because tokens that a size "
             "leaves out are not split further; leave out source_size and target_size"
         )
-    is_like_a_model = vocabulary.joint and not vocabulary.threshold
-    if task.vocabulary_of is not None and not is_like_a_model:
+    can_be_taken = vocabulary.joint and not vocabulary.threshold
+    if task.vocabulary_of is not None and not can_be_taken:
         raise UserError(
             f"{where}: the vocabulary of a model (vocabulary_of) is joint and has no threshold; "
             "leave out joint and threshold"
@@ -481,6 +487,7 @@ def _check_row(
     table: Table,
     settings: Settings,
 ) -> None:
+    """Check that the names in a row exist, and that its stand-in at this scale has its test set."""
     columns = [column.key for column in table.columns]
     for part in ("paper", "v1", "best_run", "measures"):
         for key in getattr(row, part):

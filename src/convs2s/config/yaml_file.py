@@ -29,7 +29,7 @@ class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[mi
         """
         node: yaml.Node | None = super().get_single_node()
         if node is not None:
-            _check(node, DEEPEST_NESTING, {})
+            _check_extent(node, DEEPEST_NESTING, {})
         return node
 
     def construct_object(self, node: yaml.Node, deep: bool = False) -> object:
@@ -99,7 +99,7 @@ class _Extent(NamedTuple):
     levels: int
 
 
-def _check(
+def _check_extent(
     node: yaml.Node, depth: int, extents: dict[yaml.CollectionNode, _Extent]
 ) -> _Extent:
     """Return how many values a node would have, and how many levels of lists and mappings.
@@ -114,7 +114,8 @@ def _check(
     """
     if not isinstance(node, yaml.CollectionNode):
         return _Extent(values=1, levels=0)
-    # A list that holds an alias of itself has no end: it is not in ``extents`` before this.
+    # A list that contains an alias of itself has no end and never gets into ``extents``. The limit
+    # of the depth stops it.
     if depth == 0 or (node in extents and extents[node].levels > depth):
         raise _fault(f"more than {DEEPEST_NESTING} nested lists and mappings", node)
     if node not in extents:
@@ -125,7 +126,7 @@ def _check(
         values = 1
         levels = 0
         for part in below:
-            extent = _check(part, depth - 1, extents)
+            extent = _check_extent(part, depth - 1, extents)
             values += extent.values
             levels = max(levels, extent.levels)
         if values > MOST_YAML_VALUES:

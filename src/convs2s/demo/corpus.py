@@ -17,7 +17,8 @@ CORPUS_SHA256 = {
 }
 """Name of a corpus, as in ``demo://NAME`` -> SHA-256 of its decompressed text.
 
-The fingerprint of a run has this digest, so it is known before the corpus has been written.
+The fingerprint of a run contains this digest, not the one of the files that are written. So the
+fingerprint is known before they are written.
 """
 
 DATA = Path(__file__).with_name("data")
@@ -59,8 +60,8 @@ def read_demo_corpus(corpus: str = "en_fr") -> dict[str, list[tuple[str, str]]]:
 
 def write_demo_corpus(folder: Path, corpus: str = "en_fr") -> None:
     """Write the sentences of each split of a corpus as SPLIT.en and SPLIT.fr, in UTF-8."""
-    # This is imported here, because planning imports the module for the checksums above, without
-    # the libraries of jobs.
+    # Imported here, because planning imports this module, for CORPUS_SHA256, without the libraries
+    # of jobs.
     from convs2s.files.text import write_lines
 
     for split, pairs in read_demo_corpus(corpus).items():

@@ -31,17 +31,17 @@ _MARKUP = re.compile(
     """,
     re.DOTALL | re.IGNORECASE | re.VERBOSE,
 )
-"""What of HTML is no text.
+"""Everything in HTML that is not text.
 
-Markup without an end extends to the end of the text, so that the time does not grow with the square
-of the length.
+Markup without an end is taken to extend to the end of the text. Otherwise, the time would grow with
+the square of the length.
 """
 
 _WRITTEN = {ord("&"): "&amp;", ord("<"): "&lt;"}
 
 
 def read_html(content: str) -> TextDocument:
-    """Return the passages of HTML: the texts between two tags that are not within a sentence.
+    """Return the passages of HTML: the texts between two tags of elements that end a sentence.
 
     Code within a sentence is part of it, but not translated. The content of scripts, styles,
     pre and the like, comments and attributes are kept.

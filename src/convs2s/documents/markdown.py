@@ -11,7 +11,7 @@ from convs2s.documents.passages import Passage, TextDocument, inline_items
 _FRONT_MATTER = re.compile(
     r"(---|\+\+\+)[ \t]*\r?\n.*?\n(?:\1|\.\.\.)[ \t]*(?:\r?\n|$)", re.DOTALL
 )
-_LINE_END = re.compile(r"\r\n?|\n")  # as the parser has it
+_LINE_END = re.compile(r"\r\n?|\n")  # the same ones as the parser's
 
 _LINK_END = r"""\]\((?:<[^<>\n]*>|(?:[^()\s\\]|\\.|\([^()\s]*\))*)
     (?:\s+(?:"[^"]*"|'[^']*'))?\s*\) | \]\[[^\[\]]*\]"""
@@ -68,7 +68,10 @@ def read_markdown(content: str) -> TextDocument:
 
 
 def _passages(content: str, begin: int) -> Iterator[list[tuple[int, int]]]:
-    """Yield the lines of each passage after ``begin``, as their first and last offsets."""
+    """Yield the lines of each passage after ``begin``, each as its first and its last offset.
+
+    The parser gives the text of each line, but not its place in the line.
+    """
     parser = MarkdownIt("commonmark").enable("table").disable("inline")
     starts = [begin, *(end.end() for end in _LINE_END.finditer(content, begin))]
     cursor = begin
@@ -82,11 +85,11 @@ def _passages(content: str, begin: int) -> Iterator[list[tuple[int, int]]]:
         for number, text in enumerate(token.content.split("\n"), start=token.map[0]):
             cursor = max(cursor, starts[number])
             found = _place(content, cursor, text.strip(), is_cell)
-            if found is None:
+            if found is None:  # leave the rest of this block as it is
                 break
             lines.append(found)
             cursor = found[1]
-            if text.endswith(("  ", "\\")):
+            if text.endswith(("  ", "\\")):  # a hard line break
                 yield lines
                 lines = []
         if lines:
@@ -101,7 +104,7 @@ def _place(
 ) -> tuple[int, int] | None:
     """Return where the text of a block stands in the rest of a line; None if it does not.
 
-    Before it are only the marks of blocks, such as "> ", and after it the marks of a heading.
+    Only marks of blocks, such as "> ", precede it, and only marks of a heading follow.
     """
     line_end = _LINE_END.search(content, start)
     end = line_end.start() if line_end else len(content)

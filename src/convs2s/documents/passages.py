@@ -45,20 +45,24 @@ class Fragment:
     spellings: Mapping[int, str] = field(default_factory=dict)
 
     def spelled(self, text: str) -> str:
-        """Return a text as the document writes it."""
+        """Return a text as the document would write it. An unchanged text stays as it was."""
         return self.written if text == self.text else text.translate(self.spellings)
 
 
 class Passage:
     """Fragments with the markup between them, such as a paragraph or a cell of a table.
 
-    ``texts`` are what has to be translated: nothing if there is no letter, the passage if all its
-    text is one fragment, and otherwise the passage first and then each fragment by itself.
+    ``texts`` are the texts to translate:
 
-    The translation of the whole passage is used if the translations of its marked and fixed
-    fragments stand in it, in the same order and as often as the fragments do in the passage; there,
-    the markup is put around them. Otherwise, the translations of the fragments are used, and
-    ``is_in_parts`` is True after `translated`.
+    - none if the passage has no letter;
+    - the passage if all its text is in one fragment;
+    - otherwise the whole passage, if its translation may be cut into fragments, and then each
+      fragment by itself.
+
+    The translation of the whole passage is used if it contains the translations of the marked and
+    fixed fragments, in the same order and as often as the passage contains the fragments. The
+    markup is then put around these translations. Otherwise, the translations of the fragments are
+    used, and ``is_in_parts`` is True after `translated`.
     """
 
     def __init__(
@@ -91,7 +95,8 @@ class Passage:
         can_be_cut = ("plain", "plain") not in pairwise(kinds)
         has_several = 1 < len(kinds) <= MOST_FRAGMENTS
         self._has_whole = bool(self._translated) and has_several and can_be_cut
-        # Punctuation at the beginning of a fragment belongs to the sentence before it.
+        # Punctuation at the beginning of a fragment belongs to the sentence before it, so it is not
+        # translated with the fragment.
         self._beginning = _PUNCTUATION if len(kinds) > 1 else _BLANK_RUN
         self.texts = list[str]()
         for index in self._translated:
@@ -104,17 +109,20 @@ class Passage:
     def translated(self, translations: Iterator[str]) -> list[str]:
         """Return the text of each fragment in the translated document, as it is written there.
 
-        The next ones of ``translations`` are those of ``texts``, which are taken from it.
+        The translations of ``texts`` are the next items of ``translations``, and are taken from it.
         """
         taken = islice(translations, len(self.texts))
         translations = map(_without_added_stop, self.texts, taken)
         whole = next(translations) if self._has_whole else None
+        # Index of a fragment -> its own translation, and -> its piece of the whole translation.
         own = dict(zip(self._translated, translations, strict=False))
         pieces = None if whole is None else self._cut(whole, own)
         # A fixed fragment is not translated, but it is part of a sentence.
         with_words = [part for part in self.fragments if has_letter(part.text)]
         self.is_in_parts = pieces is None and bool(own) and len(with_words) > 1
         texts = [fragment.text for fragment in self.fragments]
+        # A piece of the whole translation begins with the punctuation of its fragment, if that has
+        # any. The translation of a single fragment does not.
         beginning = _BLANK_RUN if pieces else self._beginning
         for index, piece in (pieces or own).items():
             before, core, after = _parts(texts[index], beginning)
@@ -167,8 +175,9 @@ class Passage:
     ) -> re.Match[str] | None:
         """Return where the translation of a fragment stands in that of the whole passage.
 
-        Where the passage has the words of the fragment several times, its translation has to have
-        the translated words as many times: the n-th ones are then those of the n-th.
+        If the passage contains the words of the fragment several times, ``whole`` must contain the
+        translated words as many times. The n-th place in ``whole`` then belongs to the n-th place
+        in the passage.
         """
         texts = [fragment.text for fragment in self.fragments]
         words = on_one_line(texts[index])
@@ -181,20 +190,21 @@ class Passage:
     def _laid_out(self, translation: str, source: str) -> str:
         """Return a translation with the line breaks of its source.
 
-        Each run of blanks in the source, other than a single space, replaces the space of the
-        translation that is nearest to it, in proportion to the lengths of both texts.
+        Each run of blanks in the source, other than a single space, replaces one space of the
+        translation: the one that is nearest if positions are scaled by the lengths of both texts.
         """
         length = len(on_one_line(source))
         spaces = [space.start() for space in self._break_at.finditer(translation)]
         laid_out = ""
         end = 0
         first = 0  # index of the first space that is not used or passed
-        removed = 0  # characters of the source that a single line lacks so far
+        removed = 0  # number of blanks so far that on_one_line removes from the source
         for blanks in _BLANK_RUN.finditer(source):
             place = (blanks.start() - removed) * len(translation) / length
             removed += len(blanks[0]) - 1
             if blanks[0] == " " or first == len(spaces):
                 continue
+            # The first space that is not before the place, or the one before it if that is nearer.
             nearest = bisect_left(spaces, place, lo=first, hi=len(spaces) - 1)
             if (
                 nearest > first
@@ -223,7 +233,7 @@ class TranslatableDocument(Translatable, Protocol):
 
 
 class TextDocument:
-    """A document as text: what is kept, as strings, and the passages to translate."""
+    """A document as text. Its items are strings, which are kept, and passages to translate."""
 
     def __init__(self, items: Sequence[str | Passage]) -> None:
         self._items = items
@@ -245,7 +255,7 @@ def texts_of(passages: Iterable[Passage]) -> list[str]:
 
 
 def parts_warning(passages: Iterable[Passage]) -> str | None:
-    """Return what a user has to know of passages that were translated; None if nothing."""
+    """Return a warning if any of the translated passages is in parts; None otherwise."""
     count = sum(passage.is_in_parts for passage in passages)
     if not count:
         return None
@@ -269,8 +279,9 @@ def inline_items(
         markup: finds its markup. What its group ``fixed`` matches is part of the sentence. The
             groups ``opens`` and ``closes`` match where an element begins and ends, and ``toggles``
             what does both, such as ``**``.
-        spelling: finds characters that are written in several, such as ``&eacute;`` or ``\*``.
-        others: how to write characters that are written in several nowhere in a fragment.
+        spelling: finds single characters that are written as several, such as ``&eacute;`` or
+            ``\*``.
+        others: how to spell characters in a translation if the fragment itself does not spell them.
     """
     items = list[str | Fragment]()
 
@@ -284,7 +295,8 @@ def inline_items(
             """Return the character that an entity, or an escape by a backslash, stands for."""
             escaped = match[0].removeprefix("\\")
             character = html.unescape(escaped)
-            if len(character) != 1:  # two characters, or none that a page may have
+            if len(character) != 1:
+                # An unknown name, a forbidden character, or several characters.
                 return match[0]
             spellings[ord(character)] = match[0]
             return character
@@ -305,7 +317,7 @@ def inline_items(
         else:
             items.append(match[0])
         if groups.get("toggles") is not None:
-            toggled ^= {match["toggles"]}
+            toggled ^= {match["toggles"]}  # the first one opens, the second one closes
         depth += groups.get("opens") is not None
         depth = max(0, depth - (groups.get("closes") is not None))
         end = match.end()
@@ -319,14 +331,14 @@ def on_one_line(text: str) -> str:
 
 
 def has_letter(text: str) -> bool:
-    """Return whether a text has anything to translate: a full stop or a number has not."""
+    """Return whether a text has a letter. Punctuation and numbers alone are not translated."""
     return any(map(str.isalpha, text))
 
 
 def _without_added_stop(source: str, translation: str) -> str:
     """Return a translation without its final full stop if no sentence ends in the source.
 
-    Models that are trained on sentences add one to a heading or the text of a link.
+    Models that are trained on sentences add a full stop to a heading or the text of a link.
     """
     is_added = translation.endswith(".") and not translation.endswith("..")
     if is_added and not _SENTENCE_END.search(source):
@@ -339,7 +351,7 @@ def _occurrences(
     text: str,
     flags: re.RegexFlag,
 ) -> list[re.Match[str]]:
-    """Return where some words stand in a text, on one line or not, and not within other words."""
+    """Return where some words stand in a text, also over several lines, but not within words."""
     if not words:
         return []
     sought = _BLANK_RUN.pattern.join(map(re.escape, words.split(" ")))
@@ -355,16 +367,17 @@ def _parts(text: str, beginning: re.Pattern[str]) -> tuple[str, str, str]:
 
 
 def _set_rest(pieces: dict[int, str], rest: str) -> bool:
-    """Give what stands before a found fragment to the plain fragment before it.
+    """Give the text before a found fragment, or before the end, to the plain fragment there.
 
-    Return whether this is possible: text needs such a fragment, and such a fragment needs text.
+    Return whether this is possible: text needs a plain fragment, and a plain fragment needs text.
     """
     last = next(reversed(pieces), None)
+    # The piece of a plain fragment is empty until its text is known.
     is_plain = last is not None and not pieces[last]
     if is_plain:
         pieces[last] = rest  # type: ignore[index]
     elif last is not None and not rest.strip(" "):
-        pieces[last] += rest
+        pieces[last] += rest  # blanks after a found fragment
     return is_plain == bool(rest.strip(" "))
 
 
@@ -373,7 +386,10 @@ def _set_blanks(
     pieces: Mapping[int, str],
     fragments: Sequence[Fragment],
 ) -> None:
-    """Let there be blanks between two fragments if there are in the translation."""
+    """Set or remove blanks between neighboring fragments, as the whole translation has them.
+
+    Fragments between the two consist of blanks alone.
+    """
     for one, other in pairwise(pieces):
         between = range(one + 1, other)
         blanks = texts[one][len(texts[one].rstrip(_BLANKS)) :]
@@ -381,6 +397,7 @@ def _set_blanks(
         blanks += texts[other][: -len(texts[other].lstrip(_BLANKS))]
         is_apart = pieces[one].endswith(" ") or pieces[other].startswith(" ")
         if is_apart and not blanks:
+            # Plain text gets the blank, if possible, so that no markup includes it.
             if fragments[one].kind == "plain":
                 texts[one] += " "
             else:

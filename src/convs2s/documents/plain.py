@@ -20,9 +20,9 @@ _LINE = re.compile(
 def read_plain_text(content: str) -> TextDocument:
     """Return the passages of plain text: a line, or several lines of a paragraph that is wrapped.
 
-    A line goes on in the next one if the first word of that does not fit into it. What fits, the
-    longest line of the paragraph tells. An empty line, another margin, and the mark of an item,
-    such as "-" or "2.", always begin a passage.
+    A line goes on in the next one if the first word of the next line would not have fitted into it,
+    where the longest line of the paragraph shows the width. An empty line, another margin, and the
+    mark of an item, such as "-" or "2.", always begin a passage.
     """
     items = list[str | Passage]()
     lines = [line for line in _LINE.finditer(content) if line[0]]
@@ -35,27 +35,28 @@ def read_plain_text(content: str) -> TextDocument:
 
 
 def _passages(paragraph: Sequence[re.Match[str]]) -> list[str | Passage]:
-    """Return the passages in lines with text, and what is between."""
+    """Return the passages in lines with text, and the strings between the passages."""
     width = max(len(line[0].rstrip()) for line in paragraph)
     items = list[str | Passage]()
     text = ""
     breaks = list[str]()
-    last = paragraph[0]
+    previous = paragraph[0]
     for line in paragraph:
-        before = line["margin"] + (line["mark"] or "")
-        after = last[0][len(last[0].rstrip()) :]
-        if line is not last and _goes_on(last, line, width, not breaks):
+        line_start = line["margin"] + (line["mark"] or "")
+        previous_end = previous[0][len(previous[0].rstrip()) :]
+        begins_paragraph = line is previous
+        if not begins_paragraph and _goes_on(previous, line, width, not breaks):
             text += "\n"
-            breaks.append(after + before)
+            breaks.append(previous_end + line_start)
         else:
-            if line is not last:
-                items += [_passage(text, breaks), after]
-            items.append(before)
+            if not begins_paragraph:
+                items += [_passage(text, breaks), previous_end]
+            items.append(line_start)
             text = ""
             breaks = []
         text += line["text"].rstrip()
-        last = line
-    items += [_passage(text, breaks), last[0][len(last[0].rstrip()) :]]
+        previous = line
+    items += [_passage(text, breaks), previous[0][len(previous[0].rstrip()) :]]
     return items
 
 
@@ -67,7 +68,7 @@ def _goes_on(
 ) -> bool:
     """Return whether the text of a line goes on in the following line.
 
-    Only after the first line of a passage, ``is_first``, the margin may change.
+    The margin may change only after the first line of a passage (``is_first``).
     """
     first_word = following["text"].split()[0]
     fits = len(line[0].rstrip()) + 1 + len(first_word) <= width

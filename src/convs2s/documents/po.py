@@ -23,7 +23,7 @@ _MARKUP = re.compile(
 class Catalogue:
     """A catalogue. Its ``texts`` are those of messages without a translation.
 
-    Translations, also fuzzy ones, and obsolete messages are kept.
+    Existing translations, also fuzzy ones, and obsolete messages stay as they are.
     """
 
     def __init__(self, content: str) -> None:
@@ -34,7 +34,7 @@ class Catalogue:
         """
         self._content = content
         self._catalogue = polib.pofile(content)
-        # Each passage with its entry, and the number of the plural form or None.
+        # Each passage with its entry, and the number of its plural form (None: no plural).
         self._passages = list[tuple[Passage, polib.POEntry, int | None]]()
         for entry in self._catalogue:
             if entry.obsolete or entry.fuzzy:

@@ -26,7 +26,10 @@ _TEXTS = {
 """The formats that need no further package: suffix -> the function that reads it."""
 
 SERVED = (*_TEXTS, ".docx")
-"""The suffixes of the formats that a server reads: in a time that grows with the size alone."""
+"""The suffixes of the formats that a server reads.
+
+The time to read a document of these formats grows with its size alone.
+"""
 
 SUFFIXES = (*SERVED, ".md", ".markdown", ".po", ".pot")
 """The suffixes of all formats."""
@@ -35,7 +38,7 @@ _CHARSET = re.compile(
     rb"""<meta\b[^<>]*\bcharset\s*=\s*["']?([\w.:-]+)""", re.IGNORECASE
 )
 _CHARSET_BYTES = 1024
-"""Number of bytes in which HTML has to state its encoding, by its standard."""
+"""Number of bytes at the beginning of HTML that must state its encoding, by its standard."""
 
 _PO_CHARSET = re.compile(rb'"Content-Type:[^"\n]*\bcharset=([\w.:-]+)', re.IGNORECASE)
 
@@ -60,6 +63,11 @@ class _Encoded:
         mark: str,
         errors: str,
     ) -> None:
+        """Take a document, and how to write it.
+
+        ``mark`` is the byte order mark of the file, or empty. ``errors`` tells ``str.encode`` what
+        to do with characters that the encoding lacks.
+        """
         self._document = document
         self._encoding = encoding
         self._mark = mark
@@ -73,7 +81,7 @@ class _Encoded:
 
 
 def read_document(path: Path) -> Document:
-    """Read a document; the suffix of its name tells the format.
+    """Read a document. The suffix of its name tells the format.
 
     Raises:
         UserError: the format is unknown, or the file is missing, too large, or not of the format.
@@ -88,10 +96,12 @@ def document_of(
     path: Path,
     largest: int = LARGEST_DOCUMENT_BYTES,
 ) -> Document:
-    """Return the document of a file's content, of at most ``largest`` bytes, also unpacked.
+    """Return the document in a file's content.
+
+    The content may have at most ``largest`` bytes, also after it is unpacked.
 
     Raises:
-        UserError: as ``read_document``.
+        UserError: as for ``read_document``.
     """
     suffix = path.suffix.lower()
     if suffix not in SUFFIXES:
@@ -109,7 +119,7 @@ def document_of(
     text = _decoded(content, encoding, path)
     mark = BYTE_ORDER_MARK if text.startswith(BYTE_ORDER_MARK) else ""
     text = text.removeprefix(mark)
-    # What an encoding lacks, HTML writes by numbers.
+    # HTML can write the characters that its encoding lacks as numbers, such as &#8364;.
     errors = "xmlcharrefreplace" if suffix in (".html", ".htm") else "strict"
     return _Encoded(_read(text, suffix, path), encoding, mark, errors)
 
@@ -137,7 +147,7 @@ def _encoding(
     suffix: str,
     path: Path,
 ) -> str:
-    """Return the encoding that a document states, and UTF-8 if it states none."""
+    """Return the encoding that a document states, or UTF-8 if it states none."""
     stated = None
     if suffix in (".html", ".htm") and not content.startswith(codecs.BOM_UTF8):
         stated = _CHARSET.search(content[:_CHARSET_BYTES])
@@ -146,7 +156,7 @@ def _encoding(
     if stated is None:
         return "utf-8"
     name = stated[1].decode("ascii")
-    if name == "CHARSET":  # of a template that nobody has filled in
+    if name == "CHARSET":  # the placeholder in gettext's templates
         return "utf-8"
     try:
         codec = codecs.lookup(name)
@@ -154,7 +164,7 @@ def _encoding(
         raise UserError(
             f"{path}: states the unknown encoding {name[:40]!r}: convert it to UTF-8"
         ) from None
-    # By its standard, HTML means the larger set of Windows.
+    # By the standard of HTML, both names mean Windows-1252, which has more characters.
     return "cp1252" if codec.name in ("iso8859-1", "ascii") else codec.name
 
 

@@ -15,7 +15,8 @@ _LINE = re.compile(r"[^\n]*\n|[^\n]+")
 _TIMES = re.compile(r"[ \t]*(?:\d+:)?\d+:\d+[.,]\d+[ \t]*-->")
 _NUMBER = re.compile(r"\s*\d+\s*")
 
-# Tags as of HTML, times of WebVTT, and positions of SubStation Alpha, which some players read.
+# Tags like those of HTML, times of WebVTT, and positions of SubStation Alpha, which some players
+# read.
 _MARKUP = re.compile(
     r"(?P<closes></)[a-z]*>|(?P<opens><[a-z])[^>]*>|<[\d:.]+>|\{\\[^}]*\}", re.I
 )
@@ -23,13 +24,14 @@ _MARKUP = re.compile(
 _SPEAKER = re.compile(
     rf"[ \t]*(?:(?:{_MARKUP.pattern})[ \t]*)*[-–—][ \t]*", re.IGNORECASE
 )
-"""What a line begins with if another person speaks."""
+"""The beginning of a line at which another person speaks."""
 
 
 def read_srt(content: str) -> TextDocument:
     """Return the passages of SubRip subtitles.
 
-    All lines after the first time are text, except times and the numbers before them.
+    After the first line with times, all lines are text except those with times, and the numbers
+    before them.
     """
     lines = _LINE.findall(content)
     is_text = list[bool]()
@@ -59,6 +61,7 @@ def _subtitles(
     is_text: list[bool],
     spelling: re.Pattern[str] | None,
 ) -> TextDocument:
+    """Return the passages in the lines that are text. ``spelling`` is as in `inline_items`."""
     items = list[str | Passage]()
     for raw, is_spoken in _utterances(lines, is_text):
         if is_spoken:
@@ -70,7 +73,7 @@ def _subtitles(
 
 
 def _utterances(lines: list[str], is_text: list[bool]) -> Iterator[tuple[str, bool]]:
-    """Yield what one person says in a subtitle, and what is between; True for the first."""
+    """Yield what each person says in a subtitle, with True, and all other strings, with False."""
     said = ""
     for line, is_spoken in zip(lines, is_text, strict=True):
         is_spoken = is_spoken and line.strip() != ""

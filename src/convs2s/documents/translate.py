@@ -1,4 +1,4 @@
-"""Translate a document by a model."""
+"""Translate a document with a model."""
 
 from pathlib import Path
 
@@ -21,8 +21,8 @@ def translate_document(
 ) -> str | None:
     """Translate each sentence of a document, and write the translated document.
 
-    Return what a user has to know of sentences whose tags had no place, or None. Progress is shown
-    on the standard error unless ``silent``.
+    Return a warning if sentences were translated in parts because of their tags, None otherwise.
+    Progress is shown on the standard error unless ``silent``.
 
     Raises:
         UserError: the output cannot be written.

@@ -1,7 +1,7 @@
 """Find the text of Word documents (docx), and write its translation into the same XML.
 
 Libraries for such documents write all XML anew, and do not show footnotes. Here only the bytes of
-texts are replaced: the parser tells where they are.
+the texts are replaced. An XML parser tells the offsets of these bytes.
 """
 
 import io
@@ -41,19 +41,19 @@ _KEEPS_BLANKS = re.compile(rb"\sxml:space\s*=")
 _INVISIBLE = re.compile(rb"<\w+:(?:lang|noProof)\b[^>]*>")
 """Properties of a run that a reader does not see."""
 
+# Matches nothing: the texts of a run have no markup between them.
 _NO_MARKUP = re.compile(r"(?!)")
 _WRITTEN = {ord("&"): "&amp;", ord("<"): "&lt;", ord(">"): "&gt;"}
-
 
 _Place = tuple[tuple[int, ...], bytes]
 
 
 @dataclass
 class _Text:
-    """A text in an XML part: the offset of its tag, and those of its content.
+    """A text in an XML part: the byte offset of its tag, and those of its content.
 
-    ``place`` is the elements that it is in, within its paragraph, and the properties of its run.
-    Texts that a reader sees alike, one after the other, have the same.
+    ``place`` has the elements between its paragraph and its run, by the offsets of their tags, and
+    the properties of its run. Texts with the same place look the same to a reader.
     """
 
     tag: int
@@ -66,12 +66,12 @@ class _Text:
 class _Paragraph:
     """The texts of each passage of a paragraph."""
 
-    depth: int
+    depth: int  # number of open elements, with the paragraph itself
     passages: list[list[_Text]] = field(default_factory=lambda: [[]])
 
 
 class WordDocument:
-    """A Word document. Its ``texts`` are those of paragraphs, also in tables, notes and margins."""
+    """A Word document. Its ``texts`` are those of paragraphs, also in tables, notes and headers."""
 
     def __init__(
         self,
@@ -117,6 +117,7 @@ class WordDocument:
             for member, content in self._members:
                 if part := self._parts.get(member.filename):
                     content = part.translated(rest)
+                # A copy, because writestr changes the entry that it is given.
                 archive.writestr(copy(member), content, member.compress_type)
         return stream.getvalue()
 
@@ -138,12 +139,13 @@ class _Part:
         self.texts = texts_of(self.passages)
 
     def _add(self, texts: list[_Text]) -> None:
-        """Add a passage."""
+        """Add the passage that consists of some texts."""
         runs = [list(group) for _, group in groupby(texts, lambda text: text.place)]
         sizes = Counter[_Place]()
         for text in texts:
             sizes[text.place] += text.end - text.start
-        # What most of the paragraph looks like is plain, and what differs is marked.
+        # The look of most of the text is plain, if possible of text that is in no further element
+        # such as a link. Text that looks different is marked.
         plain = max(sizes, key=lambda place: (not place[0], sizes[place]))
         fragments = list[Fragment]()
         for run in runs:
@@ -155,7 +157,7 @@ class _Part:
         self._passages.append((Passage(fragments), runs))
 
     def translated(self, translations: Iterator[str]) -> bytes:
-        """Return the part; the next ones of ``translations`` are those of its ``texts``."""
+        """Return the translated part. Take the translations of ``texts`` from ``translations``."""
         edits = list[tuple[int, int, bytes]]()
         for passage, runs in self._passages:
             translated = passage.translated(translations)
@@ -172,7 +174,10 @@ class _Part:
         return b"".join([*edited, self._xml[end:]])
 
     def _edits(self, run: list[_Text], text: str) -> Iterator[tuple[int, int, bytes]]:
-        """Yield what replaces the bytes between two offsets: all text comes first."""
+        """Yield edits that put ``text`` into the first text of a run, and empty the others.
+
+        An edit consists of the first and the last offset of bytes, and what replaces them.
+        """
         first, *others = run
         tag = self._xml[first.tag : first.start]
         if text != text.strip() and not _KEEPS_BLANKS.search(tag):
@@ -192,9 +197,8 @@ class _ParagraphReader:
         self._parser.StartElementHandler = self._start
         self._parser.EndElementHandler = self._end
         self._parser.StartDoctypeDeclHandler = self._refuse_doctype
-        # The open elements, by the offsets of their tags, and the open paragraphs.
-        self._open = list[int]()
-        self._paragraphs = list[_Paragraph]()
+        self._open_tags = list[int]()  # the offsets of the tags of the open elements
+        self._open_paragraphs = list[_Paragraph]()
         self._properties = b""
         self._parser.Parse(xml, True)
 
@@ -204,40 +208,40 @@ class _ParagraphReader:
     def _start(self, full_name: str, attributes: dict[str, str]) -> None:
         offset = self._parser.CurrentByteIndex
         namespace, _, name = full_name.rpartition(" ")
-        self._open.append(offset)
+        self._open_tags.append(offset)
         if namespace not in _NAMESPACES:
             return
         if name == "p":
-            self._paragraphs.append(_Paragraph(len(self._open)))
-        elif not self._paragraphs:
+            self._open_paragraphs.append(_Paragraph(len(self._open_tags)))
+        elif not self._open_paragraphs:
             return
         elif name == "r":
             self._properties = b""
         elif name in _BREAKS:
-            self._paragraphs[-1].passages.append([])
+            self._open_paragraphs[-1].passages.append([])
         elif name == "t":
-            paragraph = self._paragraphs[-1]
-            # Without the run and the text.
-            elements = tuple(self._open[paragraph.depth : -2])
+            paragraph = self._open_paragraphs[-1]
+            # The last two are the run and the text itself.
+            elements = tuple(self._open_tags[paragraph.depth : -2])
             place = (elements, self._properties)
             text = _Text(offset, self._end_of_tag(offset), place=place)
             paragraph.passages[-1].append(text)
 
     def _end(self, full_name: str) -> None:
         offset = self._parser.CurrentByteIndex
-        started = self._open.pop()
+        started = self._open_tags.pop()
         namespace, _, name = full_name.rpartition(" ")
-        if namespace not in _NAMESPACES or not self._paragraphs:
+        if namespace not in _NAMESPACES or not self._open_paragraphs:
             return
-        texts = self._paragraphs[-1].passages[-1]
+        texts = self._open_paragraphs[-1].passages[-1]
         if name == "p":
-            self.paragraphs.append(self._paragraphs.pop())
+            self.paragraphs.append(self._open_paragraphs.pop())
         elif name == "rPr":
             properties = self._xml[self._end_of_tag(started) : offset]
             self._properties = _INVISIBLE.sub(b"", properties)
         elif name == "t" and texts:
             texts[-1].end = offset
-            # An empty element, or one with more than text, such as a comment.
+            # Leave out an empty element, and one that has more than text, such as a comment.
             content = self._xml[texts[-1].start : offset]
             if offset <= started or not content or b"<" in content:
                 texts.pop()

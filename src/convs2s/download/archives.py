@@ -1,9 +1,9 @@
 """Read one named member of an archive as a stream of bytes.
 
-Nothing is extracted to disk, and archives are not trusted: damaged archives, and archives with
-contents that no corpus has, such as devices or names that lead out of the archive, are refused.
+Nothing is extracted to disk. Archives are not trusted: an archive is refused if it is damaged, or
+if it has contents that no corpus has, such as devices or names that lead out of the archive.
 
-According to the suffix of its name, a file is a plain file, a file compressed by gzip, bzip2, xz or
+The suffix of a file's name tells its format: a plain file, a file compressed by gzip, bzip2, xz or
 Zstandard, a tar archive (uncompressed or compressed by one of these) or a zip archive. A compressed
 member is decompressed as well.
 """
@@ -53,7 +53,7 @@ _DAMAGED = "truncated or damaged; fetch the file again"
 
 Open = Callable[[], IO[bytes]]
 Entry = tuple[str, Open | None]
-"""The normalized name of a member, and what opens it; None of a link or a folder."""
+"""The normalized name of a member, and the function that opens it (None: a link or a folder)."""
 
 
 @contextmanager
@@ -87,7 +87,7 @@ def open_member(path: str | Path, member: str | None = None) -> Iterator[BinaryI
         name = f"{path}#{member}"
         member_name = _safe_name(member, name)
         entries = _entries(file, path)
-        open_entry = _found(entries, member_name, path)
+        open_entry = _find(entries, member_name, path)
         if open_entry is None:
             raise UserError(
                 f"{path}: refused: its member {member_name!r} is a link or a folder, not a file"
@@ -97,6 +97,7 @@ def open_member(path: str | Path, member: str | None = None) -> Iterator[BinaryI
         # The rest of the archive is checked only if the member was read to its end. A caller who
         # needed only the first lines does not wait for this.
         is_read_to_end = not reader.read(1)
+        # This search for the same name reads, and so checks, all further members.
         if is_read_to_end and any(name == member_name for name, _ in entries):
             raise UserError(
                 f"{path}: refused: it holds the member {member_name!r} more than once"
@@ -135,7 +136,7 @@ def shows_its_end(name: str) -> bool:
 
 
 def check_whole(path: Path, name: str) -> None:
-    """Read a compressed file or an archive to its end, as the suffix of ``name`` states its format.
+    """Read a compressed file or an archive to its end. The suffix of ``name`` tells its format.
 
     Raises:
         UserError: the file is truncated, damaged or of another format, is compressed twice, or is
@@ -179,8 +180,8 @@ def _safe_name(name: str, where: str) -> str:
     return posixpath.normpath(name)
 
 
-def _found(entries: Iterable[Entry], member: str, path: Path) -> Open | None:
-    """Return what opens the first member with a name; no later member is read.
+def _find(entries: Iterable[Entry], member: str, path: Path) -> Open | None:
+    """Return the function that opens the first member of this name. No later member is read.
 
     Raises:
         UserError: there is no such member. The message gives the most similar names.
@@ -191,8 +192,8 @@ def _found(entries: Iterable[Entry], member: str, path: Path) -> Open | None:
         if name == member:
             return open_entry
         count += 1
-        # Of very many names only MOST_NAMES are kept to search for similar names. Up to as many
-        # more are kept if they have the same base name in another folder.
+        # Keep names to search for similar ones: any names up to MOST_NAMES, and then up to as many
+        # more that have the same base name in another folder.
         has_same_base = posixpath.basename(name) == posixpath.basename(member)
         most = 2 * MOST_NAMES if has_same_base else MOST_NAMES
         if len(names) < most:
@@ -212,11 +213,10 @@ def _member_blocks(open_entry: Open, name: str) -> Iterator[bytes]:
 
 
 def _entries(file: BinaryIO, path: Path) -> Iterator[Entry]:
-    """Return the members of an archive. ``path`` has the name of the file.
+    """Return the members of an archive. ``path`` is the name of the open file.
 
     Raises:
-        UserError: the archive is damaged, or a member must not be in an archive that is not
-            trusted.
+        UserError: the archive is damaged, or is refused because of a member (see `open_member`).
     """
     if path.suffix.lower() == ".zip":
         return _zip_entries(file, path)
@@ -235,9 +235,9 @@ class _TarInfo(tarfile.TarInfo):
     ) -> Self:
         """Read a header from a block.
 
-        tarfile takes every invalid header for the end of the archive. Here only a block of zeros,
-        for which tarfile raises the same HeaderError, is the end. tarfile reads a header about the
-        next header into memory whole, so its size is limited here.
+        tarfile raises the same HeaderError for a block of zeros and for a damaged header, and takes
+        both for the end of the archive. Here only a block of zeros is the end. tarfile also reads a
+        header about the next header into memory whole, so its size is limited here.
         """
         try:
             header = super().frombuf(block, encoding, errors)
@@ -256,7 +256,7 @@ class _TarInfo(tarfile.TarInfo):
 def _tar_entries(file: BinaryIO, path: Path) -> Iterator[Entry]:
     """Yield the members of a tar archive, which is read forwards only.
 
-    Once all members have been yielded, the data after the end of the archive are checked as well.
+    After the last member, the data after the end of the archive are checked: all must be zeros.
     """
     content = decompressed(file, path.name, str(path))
     with failures_of_file(str(path), _DAMAGED):
@@ -302,9 +302,10 @@ def open_zip(file: BinaryIO, path: Path) -> zipfile.ZipFile:
         archive = zipfile.ZipFile(file)
     # zipfile ignores bytes before the first record and after the last one. If a file contains two
     # archives end to end, it reads the second one, with offsets from the start of the file.
-    first = min((entry.header_offset for entry in archive.infolist()), default=0)
+    start = min((entry.header_offset for entry in archive.infolist()), default=0)
     file.seek(-_ZIP_END_BYTES - len(archive.comment), io.SEEK_END)
-    if first or file.read(4) != b"PK\5\6":
+    ends_with_record = file.read(4) == b"PK\5\6"  # the signature of the end record
+    if start or not ends_with_record:
         raise UserError(
             f"{path}: refused: there is something before or after the zip archive"
         )

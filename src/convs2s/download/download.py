@@ -47,10 +47,10 @@ def download_file(
 ) -> None:
     """Download a file from the first source that has the right bytes; report progress to stderr.
 
-    If no checksum is known, a web page, and a compressed file or an archive that is not whole, are
-    refused. The SHA-256 of the first download is recorded in ``NAME.sha256`` beside the output, and
-    later downloads must have it. If several processes download the same file, one
-    of them does, and the others wait and then use its file.
+    If no checksum is known, a web page is refused, and so is a damaged archive or compressed file.
+    The SHA-256 of the first download is then recorded in ``NAME.sha256`` beside the output, and
+    later downloads must have it. If several processes are to download the same file, one of them
+    does so. The others wait, and then use its file.
 
     - ``mirrors``: Folders or base URLs that contain the file under HOST/PATH of ``url``. They are
       tried in this order, before ``url``.
@@ -74,7 +74,7 @@ def download_file(
         if expected.has_checksum and output.is_file():
             with suppress(WrongFileError):
                 expected.check(output)
-                # A process may have been killed after the output had its name.
+                # A process may have been killed before it could remove the partial files.
                 discard_all(output)
                 if generated_mirror is not None:
                     # The mirror is an input of the rule and may be newer, so the output is touched.
@@ -122,7 +122,11 @@ def _sources(
     mirrors: Sequence[str],
     generated_mirror: str | None,
 ) -> list[str]:
-    """Return the paths and URLs to try for a file, in this order."""
+    """Return the paths and URLs to try for a file, in this order.
+
+    Raises:
+        UserError: ``url`` or a mirror is not a well-formed address.
+    """
     if not is_url(url):
         raise UserError(f"{url}: only http and https URLs are downloaded")
     relative_path = local_path(url, Path()).as_posix()

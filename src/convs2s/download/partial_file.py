@@ -38,7 +38,7 @@ class SourceError(Exception):
 class InterruptedTransferError(SourceError):
     """The transfer was interrupted, and the same source may provide the rest on another try.
 
-    ``pause`` is how many seconds the source asks to wait before.
+    ``pause`` is how many seconds the source asks to wait before that try.
     """
 
     def __init__(self, message: str, pause: float = 0.0) -> None:
@@ -73,7 +73,8 @@ class Expected:
 
     def check_size(self, size: int | None) -> None:
         """Raise a WrongFileError if both sizes are known, and ``size`` is not the expected one."""
-        if None not in (size, self.size) and size != self.size:
+        are_known = size is not None and self.size is not None
+        if are_known and size != self.size:
             raise WrongFileError(f"has {size} bytes, expected {self.size}")
 
     def check(self, path: Path) -> None:
@@ -113,14 +114,14 @@ class Origin:
 
         No size, ETag or date may differ. If the expected checksum is known, this is enough, because
         a mixture of two files would be noticed in the end. Otherwise the ETags must show that the
-        file is the same. A date or a weak ETag (RFC 9110, section 8.8) does not show it: if a file
-        is replaced within a second, or keeps its time, it has the same ones.
+        file is the same. A date or a weak ETag (RFC 9110, section 8.8) is not enough: both stay the
+        same if the file is replaced within a second, or if the new file has the time of the old.
         """
         sizes = {self.size, earlier.size} - {None}
         tags = {self.etag, earlier.etag} - {None}
         dates = {self.last_modified, earlier.last_modified} - {None}
-        for different in (sizes, tags, dates):
-            if len(different) > 1:
+        for known_values in (sizes, tags, dates):
+            if len(known_values) > 1:
                 return False
         if expected.has_checksum:
             return True
@@ -140,7 +141,7 @@ class PartialFile:
     from mirrors are in another partial file, ``NAME.part-mirror``, so that a mirror does not
     replace the bytes from upstream.
 
-    Whoever calls the methods that write must hold the lock of the output (``sole_writer``).
+    The caller of a method that writes must hold the lock of the output (``sole_writer``).
     """
 
     def __init__(
@@ -193,7 +194,7 @@ class PartialFile:
         try:
             origin = Origin(**json.loads(self._origin_path.read_text("utf-8")))
         except (ValueError, TypeError, RecursionError):
-            # This module did not write it, so the download starts at byte 0.
+            # The record is damaged or not from this module, so the download starts at byte 0.
             return None
         return origin if origin.source == source else None
 
@@ -223,8 +224,8 @@ class PartialFile:
     def _check_content(self) -> None:
         """Raise an UnusableFileError if the content of a file without a checksum is not usable.
 
-        A checksum would vouch for the content. Without one, the content itself has to: no web page,
-        and compressed files and archives must be whole.
+        A web page is not usable, and a compressed file or an archive must be whole. If a checksum
+        is known, it has already shown that the content is right.
         """
         if self.expected.has_checksum:
             return
@@ -275,7 +276,7 @@ class PartialFile:
             total=total,
             unit="B",
             unit_scale=True,
-            # Seconds; fewer lines in a log file.
+            # In seconds. A log file gets fewer lines than a terminal.
             mininterval=0.1 if sys.stderr.isatty() else 60,
         )
         with stream, progress:

@@ -1,4 +1,4 @@
-"""Transfer a file from one source, a mirror's folder or a server, to a partial file."""
+"""Transfer a file from one source (a mirror's folder or a server) to a partial file."""
 
 import re
 import ssl
@@ -39,7 +39,9 @@ LONGEST_PAUSE = 300.0
 # A connection without a byte for this long counts as cut.
 _SILENCE_SECONDS = 60
 _PAGE_TYPES = ("text/html", "application/xhtml+xml")
+# Errors of a connection that was cut.
 _CUT = (TimeoutError, ConnectionResetError, BrokenPipeError, ssl.SSLEOFError)
+# The statuses below 500 after which another try may succeed.
 _RETRIED = (HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_MANY_REQUESTS)
 
 
@@ -68,7 +70,7 @@ def fetch(
     """
     attempt = _download if is_url(source) else _copy
     has_bytes_of_earlier_run = part.origin_from(masked(source)) is not None
-    furthest = part.size if has_bytes_of_earlier_run else 0
+    furthest = part.size if has_bytes_of_earlier_run else 0  # most bytes so far
     waits_left = list(waits)
     while True:
         try:
@@ -90,9 +92,9 @@ def fetch(
                 )
             time.sleep(max(waits_left.pop(0), error.pause))
         except WrongFileError:
-            # If the partial file still has bytes, the file was refused before anything was read,
-            # and the bytes so far may be right. If it was discarded after the check, bytes of an
-            # earlier run may have been wrong, so the transfer is tried once more from byte 0.
+            # If the partial file still has bytes, the source was refused before anything was read,
+            # and these bytes may be right. If it has none, the file was found wrong and discarded.
+            # That may be due to bytes of an earlier run. So start at byte 0 again, but only once.
             if part.size or not has_bytes_of_earlier_run:
                 raise
             has_bytes_of_earlier_run = False
@@ -126,9 +128,11 @@ def _download(source: str, part: PartialFile) -> None:
     if earlier and earlier.size == part.size:
         # The partial file is complete: a process was killed before it could rename the file.
         return
-    can_go_on = earlier is not None and earlier.continues(earlier, part.expected)
+    # Compared with itself, the origin shows whether it can be recognized at all: if no checksum is
+    # expected, it must have a strong ETag.
+    can_resume = earlier is not None and earlier.continues(earlier, part.expected)
     try:
-        with _open(source, part.size if can_go_on else 0) as response:
+        with _open(source, part.size if can_resume else 0) as response:
             _receive(response, masked(source), part)
     except (HTTPException, OSError) as error:
         raise InterruptedTransferError(f"the connection was cut: {error}") from None
@@ -193,7 +197,7 @@ def _pause(headers: Message) -> float:
             now = parsedate_to_datetime(headers["Date"])
         seconds = (parsedate_to_datetime(value) - now).total_seconds()
     except (TypeError, ValueError):
-        # No date, or one without a time zone.
+        # Retry-After is missing or no date, or only one of the two times has a time zone.
         return 0.0
     return max(0.0, seconds)
 
@@ -205,9 +209,9 @@ def _receive(
 ) -> None:
     """Append the body of a response to the partial file, or replace the partial file by it.
 
-    Before the partial file is changed, these responses are refused: a web page, such as the login
-    page of a network, a file of another size than expected, a file in an encoding that was not
-    asked for, and a file of which a cut could not be noticed.
+    Some responses are refused before the partial file is changed: a web page (such as the login
+    page of a network), a file of another size than expected, a file in an encoding that was not
+    asked for, and a file whose end cannot be recognized, so that a cut would not be noticed.
 
     Raises:
         InterruptedTransferError: the body is shorter than announced.
@@ -216,19 +220,19 @@ def _receive(
         SourceError: the response is refused.
     """
     headers = response.headers
-    is_part = response.status == HTTPStatus.PARTIAL_CONTENT
-    # The first byte of the body in the file, the end of the body, and the size of the whole file.
+    is_range = response.status == HTTPStatus.PARTIAL_CONTENT
+    # The body has the bytes from start to before end of a file with size bytes.
     start = None
     end = response.length
     size = end
-    if is_part:
+    if is_range:
         start, end, size = _content_range(headers["Content-Range"] or "")
     origin = Origin(source, headers["ETag"], headers["Last-Modified"], size)
     part.expected.check_size(size)
     if headers.get_content_type() in _PAGE_TYPES and not part.is_page:
         raise SourceError("answers with a web page")
     _check_encoding(headers, part.name)
-    # All bytes up to the end of the file were requested, so the end of the body is the file's size.
+    # The request was for all bytes up to the end of the file, so ``end`` is also the file's size.
     total = size or part.expected.size or end
     is_chunked = "chunked" in str(headers["Transfer-Encoding"]).lower()
     has_end = total is not None or is_chunked
@@ -237,7 +241,7 @@ def _receive(
             "answers without a length, so that a cut would not be noticed: state the file's "
             "bytes or sha256 in config/downloads.yaml"
         )
-    if is_part:
+    if is_range:
         earlier = part.origin_from(source)
         is_same = earlier is not None and origin.continues(earlier, part.expected)
         if not is_same or start != part.size:
@@ -249,14 +253,14 @@ def _receive(
     # read1 returns the bytes that have arrived. read would wait for a whole block, and the bytes
     # before a cut would be lost.
     part.append(partial(response.read1, BLOCK_BYTES), total)
-    if not has_end:
+    if not has_end:  # only the content shows whether the body was cut
         try:
             part.check()
         except WrongFileError as error:
             raise StartOverError(f"cut, or another file: {error}") from None
     if total is None:
         return
-    # On a file system without locks, another process may have written to the partial file as well.
+    # On a file system without locks, another process may also have written to the partial file.
     if part.size > total:
         raise StartOverError(f"has {part.size} bytes, but the server announced {total}")
     if part.size < total:
@@ -264,10 +268,10 @@ def _receive(
 
 
 def _check_encoding(headers: HTTPMessage, name: str) -> None:
-    """Raise a SourceError if the body of a response is not the file ``name`` itself, but encoded.
+    """Raise a SourceError if the body of a response is an encoded form of the file ``name``.
 
-    Some servers state the compression of a file as the encoding of the response. That one is
-    allowed: the body is then the compressed file.
+    Some servers state the compression of a file as the encoding of the response. This encoding is
+    allowed, because the body is then the compressed file itself.
     """
     encodings = ", ".join(headers.get_all("Content-Encoding", [])).strip().lower()
     compression = compression_of(name)

@@ -32,7 +32,7 @@ ALLOWED: list[Callable[..., Any] | tuple[Callable[..., Any], str]] = [
 ]
 """The classes whose objects a checkpoint may contain, besides tensors and plain values.
 
-A class is given with the name of the class that it replaces, if it replaces one.
+A class that takes the place of another is given in a pair with the name of the other.
 """
 
 _ZIP_START = b"PK\3\4"
@@ -66,6 +66,7 @@ def read_checkpoint(path: Path) -> Checkpoint:
     # A malicious file can make torch's unpickler raise any exception, so all of them are caught.
     except Exception as error:
         reason = " ".join(str(error).split()) or type(error).__name__
+        # If a class is not allowed, torch's message has its name after GLOBAL.
         refused_class = re.search(r"\bGLOBAL (\S+)", reason)
         if refused_class:
             reason = f"it asks for {refused_class[1]}, which no checkpoint needs"
@@ -115,8 +116,8 @@ def _check_zip(path: Path) -> None:
         archive = open_zip(stream, path)
         entries = archive.infolist()
         is_stored = all(entry.compress_type == zipfile.ZIP_STORED for entry in entries)
-        size = sum(entry.file_size for entry in entries)
-        if not is_stored or size > path.stat().st_size:
+        size_of_members = sum(entry.file_size for entry in entries)
+        if not is_stored or size_of_members > path.stat().st_size:
             raise UserError(
                 f"{path}: refused, not a fairseq checkpoint: members are compressed"
             )

@@ -127,11 +127,11 @@ def import_fairseq(
     codes = None
     if files.bpe_codes is not None:
         codes = read_codes(files.bpe_codes)
-        strange = types_of_other_codes(codes, source_types)
-        if strange:
+        impossible_types = types_of_other_codes(codes, source_types)
+        if impossible_types:
             raise UserError(
                 f"{files.bpe_codes}: cannot have made the vocabulary in {files.source_dictionary} "
-                f"({strange} types): give the codes that the model was trained with"
+                f"({impossible_types} types): give the codes that the model was trained with"
             )
     elif any(token.endswith("@@") for token in source_types):
         raise UserError(
@@ -155,7 +155,11 @@ def import_fairseq(
 
 
 def _languages(checkpoint: Checkpoint, name: str) -> dict[str, str]:
-    """Return the languages of a checkpoint's settings; a UserError says that they are missing."""
+    """Return the languages that the settings of a checkpoint state.
+
+    Raises:
+        UserError: a language is missing.
+    """
     source = checkpoint.arguments.get("source_lang")
     target = checkpoint.arguments.get("target_lang")
     if not isinstance(source, str) or not isinstance(target, str):
@@ -180,8 +184,8 @@ def import_released(
     which may be members of archives. ``files`` maps the location in each name to the local file.
     """
     with writing(output), scratch_folder(output.parent) as folder:
-        # The files are copied first, because a member of an archive can only be read forwards, and
-        # torch reads a checkpoint in any order.
+        # Copy the files first: a member of an archive can only be read from start to end, but torch
+        # reads a checkpoint in any order.
         for key, reference in references.items():
             if not reference:
                 continue
@@ -202,7 +206,7 @@ def import_released(
                 copies, output, task=task, languages=languages, preparation=preparation
             )
         except UserError as error:
-            # The message names a copy, which is removed by now. Name the original file instead.
+            # The message names a temporary copy. Name the original file instead.
             message = str(error)
             for key, reference in references.items():
                 message = message.replace(str(folder / key), str(reference))
@@ -385,8 +389,8 @@ def upgraded(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
         # weight_g is (k, 1, 1) in the first version, and (1, 1, outputs) in the current one.
         if weight_g.shape == (len(weight_v), 1, 1):
             weight = weight_v * (weight_g / weight_v.norm(dim=(1, 2), keepdim=True))
-            _, norms = _normalized(weight.permute(2, 0, 1))
-            result[name] = weight
+            _, norms = _normalized(weight.permute(2, 0, 1))  # (outputs, k, inputs)
+            result[name] = weight  # (k, inputs, outputs)
             result[f"{module}.weight_g"] = norms.view(1, 1, -1)
     shared = result.pop("decoder.fc3.weight", None)
     if shared is not None:
@@ -400,8 +404,8 @@ def _normalized(weight: Tensor) -> tuple[Tensor, Tensor]:
     """Return the weight_v and weight_g of a weight whose first dimension is the outputs.
 
     weight_g is the norm of each output's weights, (outputs,). An output whose weights are all 0,
-    such as that of ``<pad>``, gets a weight_g of 0 and ones as its weight_v, as weight_v is divided
-    by its norm.
+    such as that of ``<pad>``, gets a weight_g of 0 and a weight_v of ones. The network divides
+    weight_v by its norm, which must not be 0.
     """
     rows = weight.flatten(1)  # (outputs, all else)
     weight_g = rows.norm(dim=1)
@@ -426,11 +430,12 @@ def convert(
     """
     given = upgraded(weights)
     expected = {their_name(ours): ours for ours, _ in network.named_parameters()}
-    for theirs in sorted(given.keys() ^ expected.keys()):
+    only_in_one = sorted(given.keys() ^ expected.keys())
+    for theirs in only_in_one:
         if not _NO_PARAMETERS.fullmatch(theirs):
-            has = "lacks" if theirs in expected else "has"
+            verb = "lacks" if theirs in expected else "has"
             raise UserError(
-                f"{name}: not the network that its settings describe: it {has} {theirs!r}; only "
+                f"{name}: not the network that its settings describe: it {verb} {theirs!r}; only "
                 "fconv networks for translation are read"
             )
     converted = {

@@ -1,4 +1,4 @@
-"""Fetch published models by their names; fairseq's become model files of this package."""
+"""Fetch published models by their names, and convert those of fairseq to our model files."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -21,26 +21,26 @@ class _Registry(Section):
 
 def published_models() -> dict[str, PublishedModel]:
     """Return the models of config/models_published.yaml by their names."""
-    name = "config/models_published.yaml"
+    name = "config/models_published.yaml"  # the file's path in the repository, for messages
     stated = {"models": read_yaml(REGISTRY, name)}
     return validated(_Registry, stated, name).models
 
 
 def file_of(model: PublishedModel) -> Path:
-    """Return where the model file is once it has been fetched: in the user's cache folder."""
+    """Return the path in the user's cache folder where `get_model` puts the model file."""
     path = local_path(model.url, cache_folder() / "models")
     return path.with_name(f"{path.name}.safetensors") if model.fairseq else path
 
 
 def get_model(model: PublishedModel, mirrors: Sequence[str] = ()) -> Path:
-    """Fetch a model unless it is there, convert it if it is fairseq's, and return its file.
+    """Fetch a model if it is not in the cache, convert it if it is fairseq's, and return its file.
 
     ``mirrors`` are asked before the model's own address, as by `download_file`. If the SHA-256 is
     not known, that of the first download is recorded beside the file. The archive of a converted
     model is removed.
 
     Raises:
-        UserError: no source has the file, or fairseq's is not the model that it should be.
+        UserError: no source has the file, or a file of fairseq is not the model that was expected.
     """
     file = file_of(model)
     if file.is_file():

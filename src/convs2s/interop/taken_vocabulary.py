@@ -26,11 +26,14 @@ def take_codes(*, model: Path, output: Path) -> None:
         )
     # A model file contains the codes of the source side only. If they cannot have made the target
     # vocabulary, the target side has other codes, which are not in the file.
-    strange = types_of_other_codes(description.bpe_codes, description.target_types)
-    if strange:
+    impossible_types = types_of_other_codes(
+        description.bpe_codes, description.target_types
+    )
+    if impossible_types:
         raise UserError(
-            f"{model}: its BPE codes cannot have made its target vocabulary ({strange} types): the "
-            "two sides have different codes, and the file contains those of the source only"
+            f"{model}: its BPE codes cannot have made its target vocabulary ({impossible_types} "
+            "types): the two sides have different codes, and the file contains those of the source "
+            "only"
         )
     write_text(output, description.bpe_codes)
 
@@ -69,8 +72,8 @@ def take_vocabulary(
         )
     counts = read_counts(words)
     if description.bpe_codes is not None:
-        tokens = Bpe(description.bpe_codes, None, description.glossaries)
-        counts = iter(count_tokens(counts, tokens).items())
+        bpe = Bpe(description.bpe_codes, None, description.glossaries)
+        counts = iter(count_tokens(counts, bpe).items())
     occurrences = Counter(dict(counts))
     types = description.source_types if side == "source" else description.target_types
     write_counts(output, ((token, occurrences[token]) for token in types))

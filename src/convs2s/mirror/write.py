@@ -34,7 +34,7 @@ _IN_ARCHIVE = re.compile(r"(.+?\.(?:tgz|tar|tar\.bz2|zip))/(.+)")
 
 
 def write_mirror(folder: Path) -> None:
-    """Write every file of the mirror as FOLDER/HOST/PATH, and last the list of their checksums.
+    """Write every file of the mirror as FOLDER/HOST/PATH, and then the list of their checksums.
 
     Every call writes the same bytes.
 
@@ -83,6 +83,7 @@ def packed(name: str, content: Content) -> bytes:
             with zipfile.ZipFile(stream, "w") as archive:
                 for member, data in members.items():
                     entry = zipfile.ZipInfo(member)
+                    # The upper 16 bits are Unix permissions.
                     entry.external_attr = FILE_MODE << 16
                     archive.writestr(entry, data, zipfile.ZIP_DEFLATED)
         else:

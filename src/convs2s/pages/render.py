@@ -24,8 +24,8 @@ _ENDS_A_SCRIPT = re.compile(r"<(?=!--|/?script)", re.IGNORECASE)
 def script(source: str) -> Markup:
     r"""Return a JavaScript program that cannot end or break the script element around it.
 
-    The ``<`` of ``</script``, ``<script`` and ``<!--`` becomes ``\x3C``, which means the same in
-    the strings and regular expressions in which these occur.
+    The ``<`` of ``</script``, ``<script`` and ``<!--`` becomes ``\x3C``. A program has these only
+    in strings and regular expressions, where ``\x3C`` means the same as ``<``.
     """
     return Markup(_ENDS_A_SCRIPT.sub(r"\\x3C", source.replace("\r\n", "\n")))
 

@@ -54,13 +54,14 @@ def model_card(model: Path, name: str = "") -> str:
     scores = list(scored(model))
     counts = _counts_of(model, identity)
     made = _made_with(model, identity)
-    # A record may lack any fact: what is undefined, or in something undefined, is _printed so.
+    # A record may lack any fact. A value that is undefined, or is part of an undefined one, becomes
+    # NOT_RECORDED by _printed.
     templates = text_templates("convs2s.publish").overlay(
         undefined=ChainableUndefined, finalize=_printed
     )
     templates.filters |= {"number": _number, "indented": _indented}
     with failures_of_file(model, "its record of a training is not as expected"):
-        identity = dict(identity)  # an error if it is something else
+        identity = dict(identity)  # fails if it is no mapping
         card = templates.get_template("card.md.j2").render(
             name=name or model.name,
             size=model.stat().st_size,
@@ -79,10 +80,10 @@ def model_card(model: Path, name: str = "") -> str:
     # No text of the model file may become HTML, a link or an image of the page.
     lines = []
     for line in card.splitlines(keepends=True):
-        is_code = line.startswith(_CODE)
-        lines.append(
-            line if is_code else line.replace("<", "&lt;").replace("](", "]\\(")
-        )
+        if line.startswith(_CODE):
+            lines.append(line)
+        else:
+            lines.append(line.replace("<", "&lt;").replace("](", "]\\("))
     return "".join(lines)
 
 
@@ -105,7 +106,7 @@ def _printed(value: object) -> str:
     printable = "".join(
         letter for letter in text if unicodedata.category(letter)[0] != "C"
     )
-    # Unicode's separators of lines and paragraphs are left. splitlines splits there, too.
+    # Unicode's separators of lines and paragraphs are not in category C. splitlines splits at them.
     return " ".join(printable.splitlines())
 
 
@@ -135,7 +136,8 @@ def scored(model: Path) -> Iterator[tuple[str, Evaluation]]:
         for path in sorted(model.parent.glob(f"*{suffix}")):
             if ".rescored" in path.name:
                 continue
-            # A score whose checksum of the model is damaged would be left out without a word.
+            # Without this check, a damaged file might not match the digest, and its scores would be
+            # left out without a message.
             check_whole(path)
             # Search the bytes first: files of other models or programs need not be parsed.
             if digest.encode() not in path.read_bytes():
@@ -156,6 +158,7 @@ def _counts_of(model: Path, identity: object) -> DataCounts | None:
     check_whole(path)
     counts = read_data_counts(path) if path.is_file() else None
     match identity:
+        # The counts are of the same data if the model was trained on the counted stores.
         case {"data": dict(data)} if counts and counts.stores.items() <= data.items():
             return counts
     return None

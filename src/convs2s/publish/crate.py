@@ -1,7 +1,7 @@
 """The metadata of exported results: an RO-Crate 1.1, written as JSON-LD without a library.
 
-The library rocrate would add a web client and a command line to every installation. It would only
-save the two entities that are the same in each crate; the code here describes our own files.
+The library rocrate would add a web client and a command line to every installation. It would spare
+us only the two entities that are the same in each crate. The rest describes our own files.
 """
 
 import json
@@ -22,6 +22,7 @@ from convs2s.files.text import read_json
 _CONSTANTS = yaml.safe_load(
     package_files("convs2s.publish").joinpath("data", "crate.yaml").read_text("utf-8")
 )
+# types_map[True] has the types that are registered at IANA.
 _MEDIA_TYPES = MimeTypes().types_map[True] | _CONSTANTS["media_types"]
 METADATA_FILE: str = _CONSTANTS["descriptor"]["@id"]
 
@@ -34,7 +35,8 @@ class Measurement:
 
     # Path of each file that it was computed from -> SHA-256.
     checksums: Mapping[str, str]
-    # The versions of software, the code's revision and the machine, as JSON.
+    # The versions of software, the code's revision and the machine. They are JSON text, so that
+    # they can be the key of a dictionary.
     versions: str
 
 
@@ -129,12 +131,12 @@ def _links(identifiers: Iterable[object]) -> list[Entity]:
 
 
 def _file_entity(folder: Path, file: str) -> Entity:
-    """Return the entity of a file; its description is chosen by the end of its name."""
+    """Return the entity of a file. The end of its name determines its description."""
     path = folder / file
     entity = _entity(file, "File", path.name)
     for suffix, description in _CONSTANTS["descriptions"].items():
         if file.endswith(suffix):
-            # Of several that match, the first is used.
+            # setdefault: of several that match, the first is used.
             entity.setdefault("description", description)
     if path.suffix in _MEDIA_TYPES:
         entity["encodingFormat"] = _MEDIA_TYPES[path.suffix]
@@ -172,7 +174,7 @@ def _sources(folder: Path, files: Iterable[str]) -> list[Entity]:
 
 
 def _software(measured: Iterable[Measurement]) -> dict[str, Entity]:
-    """Return each set of versions as JSON -> its entity."""
+    """Return one entity for each distinct ``Measurement.versions``, by those versions."""
     entities: dict[str, Entity] = {}
     for versions in dict.fromkeys(measurement.versions for measurement in measured):
         manifest = json.loads(versions)

@@ -28,13 +28,15 @@ if TYPE_CHECKING:
 
 MODEL_NAME = "model.safetensors"
 CARD = "README.md"
-_CHECKSUM = re.compile("^- SHA-256: ([0-9a-f]{64})$", re.MULTILINE)  # in a card
+# The line of a card that states the checksum of the model file.
+_CHECKSUM = re.compile("^- SHA-256: ([0-9a-f]{64})$", re.MULTILINE)
 CODES = "bpe_codes.txt"
 VOCABULARIES = {side: f"vocabulary.{side}.txt" for side in ("source", "target")}
-# Errors of hf_xet, which downloads large files.
-_XET = RuntimeError, TimeoutError
 HUB_FILES = (CARD, "config.json", MODEL_NAME, CODES, *VOCABULARIES.values())
 """The names of all files in a folder for the Hub. Models without BPE have no file of codes."""
+
+# Errors of hf_xet, which downloads large files.
+_XET = RuntimeError, TimeoutError
 
 USE = """
 ## Use
@@ -85,8 +87,8 @@ def export_hub(
 def export_onnx(model: Path, folder: Path) -> None:
     """Write a new folder with the graphs of a model for ONNX Runtime, in fp32.
 
-    The graphs are the encoder, the decoder and the output layer. A short program translates by
-    them.
+    The graphs are the encoder, the decoder and the output layer. The folder also has a short
+    program that translates with them.
 
     Raises:
         UserError: the file is not a model, the model is not ConvS2S, or the folder exists.
@@ -95,13 +97,14 @@ def export_onnx(model: Path, folder: Path) -> None:
     from convs2s.models.onnx_search import listing
 
     with atomic_folder(folder) as staged:
-        # This checks the weights.
+        # Only load_model compares the weights with the network.
         load_model(model)
         arrays, description = load_weights(model)
         if not description.architecture.runs_onnx:
             raise UserError(
                 f"{model}: its kind of network has no graphs; export a ConvS2S model"
             )
+        # A list, because the graphs can also be those of an ensemble.
         weights = [graphs.Weights(arrays, description.architecture, description.sizes)]
         encoder, parts = graphs.encoder(weights, "fp32")
         encoder.save(staged / "encoder.onnx")
@@ -140,8 +143,8 @@ def _front_matter(
 ) -> dict[str, object]:
     """Return the fields at the top of a card, which the Hub reads.
 
-    They have each score with its test set, decoding and signature. A model whose two languages are
-    the same is one for summarization.
+    They include each score with its test set, decoding and signature. If the source and the target
+    language are the same, the model is one for summarization.
     """
     languages = [code.partition("_")[0] for code in description.languages.values()]
     kind = "summarization" if len(set(languages)) == 1 else "translation"
@@ -150,7 +153,7 @@ def _front_matter(
     for decoding, evaluation in scored(model):
         scores = []
         for name, score in evaluation.scores().items():
-            # "bleurt" comes before "bleu", which is a part of it.
+            # "bleurt" is tried before "bleu", because each name with "bleurt" also has "bleu".
             known = ("bleurt", "bleu", "chrf", "rouge", "comet")
             metric = next((word for word in known if word in name.lower()), name)
             metrics.append(metric)
@@ -205,7 +208,8 @@ def pull(
                 hub.hf_hub_download(
                     repository, name, revision=info.sha, local_dir=staged
                 )
-                # The Hub states the SHA-256 of a large file, and git's identifier of a small one.
+                # The Hub states the SHA-256 of a large file (Git LFS), and git's identifier of a
+                # small one.
                 lfs = files[name].lfs
                 if lfs:
                     is_intact = sha256(staged / name) == lfs.sha256
@@ -216,9 +220,9 @@ def pull(
                         f"{repository}: {name}: its checksum is not the one that the Hub states; "
                         "it was damaged on its way, or a proxy changed it; pull it again"
                     )
-            # huggingface_hub's own files.
+            # Remove what huggingface_hub has noted for itself.
             shutil.rmtree(staged / ".cache", ignore_errors=True)
-        load_weights(staged / MODEL_NAME)
+        load_weights(staged / MODEL_NAME)  # check the model
 
 
 def _git_id(path: Path) -> str:
@@ -262,12 +266,11 @@ def _check_described(description: ModelDescription, folder: Path) -> None:
     Raises:
         UserError: a file differs from what the model file holds.
     """
-    with TemporaryDirectory(prefix="convs2s-") as name:
-        made = Path(name)
-        _describe(description, made)
-        for path in made.iterdir():
-            given = folder / path.name
-            if given.is_file() and given.read_bytes() != path.read_bytes():
+    with TemporaryDirectory(prefix="convs2s-") as temporary:
+        _describe(description, Path(temporary))
+        for expected in Path(temporary).iterdir():
+            given = folder / expected.name
+            if given.is_file() and given.read_bytes() != expected.read_bytes():
                 raise _of_another_model(given)
     card = folder / CARD
     stated = _CHECKSUM.search(card.read_text("utf-8")) if card.is_file() else None

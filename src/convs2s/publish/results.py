@@ -149,8 +149,8 @@ def _zip(folder: Path, output: Path) -> None:
     """Pack a folder as an archive. Its bytes depend on the files' names and contents only."""
     with atomic_path(output) as temporary, zipfile.ZipFile(temporary, "w") as archive:
         for file in _files(folder):
-            member = zipfile.ZipInfo(file)
-            member.external_attr = 0o644 << 16
+            member = zipfile.ZipInfo(file)  # with a fixed time
+            member.external_attr = 0o644 << 16  # the upper 16 bits are Unix permissions
             archive.writestr(member, (folder / file).read_bytes(), zipfile.ZIP_DEFLATED)
 
 
@@ -186,7 +186,7 @@ def find_start(folder: Path, measured: Collection[Measurement]) -> Path:
     paths = [path for measurement in measured for path in measurement.checksums]
     # Look for one recorded file, if possible not for a model, because models may have been removed.
     recorded = min(paths, key=lambda path: path.endswith(".safetensors"))
-    # Leave out more and more folders at the beginning of its path, until a file is found. At least
+    # Remove more and more folders from the beginning of its path, until the file is found. At least
     # one folder stays.
     for removed_parts in range(recorded.count("/")):
         below = recorded.split("/", removed_parts)[-1]

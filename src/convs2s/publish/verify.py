@@ -42,10 +42,10 @@ from convs2s.publish.crate import read_measurement
 from convs2s.publish.results import find_start
 
 UNRECORDED = {"logs", "benchmarks"}
-"""Folders of the results of whose files nothing is recorded."""
+"""Names of folders in the results. Nothing is recorded of the files in them."""
 
 OF_JOBS = {"corpus", "vocabulary", "dataset", "alignment", "paper", "shown"}
-"""Folders of the results in which jobs alone write, so that their files have notes."""
+"""Names of folders in the results. Only jobs write in them, so each file in them has a note."""
 
 NOTED = {
     "bleu.txt",
@@ -58,21 +58,23 @@ NOTED = {
     "settings.json",
     "training.json",
 }
-"""Names of files that jobs write elsewhere in the results; numbers are known by their manifests.
+"""Names of files that jobs write in other folders of the results, and that have notes, too.
 
-The history of a training that goes on has no note.
+Files of numbers need no entry, because they are recognized by their manifests. The history of a
+training has none, because it has no note while the training goes on.
 """
 
 _NOTE = re.compile(r"\.(.+)\.sha256")
 # Suffixes of unfinished downloads, and of the state of an unfinished alignment.
 _UNFINISHED = {".part", ".part-mirror", ".npz"}
-# Snakemake removes the parts of a text after their use.
+# Snakemake removes the parts of a text after their use, but may leave their notes.
 _PART_OF_TEXT = re.compile(r"\.\d+-of-\d+\.")
 
 
 def known_downloads(root: Path) -> dict[Path, Expected]:
-    """Return what the configuration below ``root`` knows of downloads, by their resolved paths.
+    """Return the expected sizes and checksums of downloads, by the resolved paths of the files.
 
+    They are read from the configuration below ``root``.
     Nothing is known if there is no configuration, or if all downloads come from the generated
     mirror, which has its own list.
 
@@ -95,9 +97,9 @@ def known_downloads(root: Path) -> dict[Path, Expected]:
 def verify(
     folder: Path, downloads: Mapping[Path, Expected]
 ) -> Iterator[tuple[Path, list[str]]]:
-    """Yield each checked file below a folder with its faults, an empty list for a whole file.
+    """Yield each checked file below a folder with its faults. An intact file has an empty list.
 
-    ``downloads`` has what the configuration knows of downloads, by their resolved paths.
+    ``downloads`` is the result of `known_downloads`.
 
     Raises:
         UserError: there is no such folder.
@@ -114,7 +116,7 @@ def verify(
     listed: set[Path] = set()
     for path in files:
         if path.name == CHECKSUM_LIST:
-            # A list of another form is a fault of its own.
+            # If the list is malformed, the check of the list itself reports that below.
             with suppress(UserError):
                 listed.update(path.parent / name for name in _sums(path))
     records = _Records(folder, downloads, listed)
@@ -131,7 +133,7 @@ class _Records:
     folder: Path
     downloads: Mapping[Path, Expected]
     listed: set[Path]  # the files that a list of checksums names
-    # The SHA-256 of a file. Many numbers are computed from the same one.
+    # Returns the SHA-256 of a file. Cached, because many numbers are computed from the same file.
     sha256: Callable[[Path], str] = field(default_factory=lambda: cache(sha256))
 
     def faults_of(self, path: Path) -> list[str] | None:
@@ -149,7 +151,7 @@ class _Records:
 
     def _checks_of(self, path: Path) -> Iterator[Callable[[Path], Iterator[str]]]:
         """Yield the checks of a file, each of which yields its faults or raises a UserError."""
-        if _is_of_lost_file(path):
+        if _is_note_of_lost_file(path):
             yield _lost_file
         if path.name.startswith(".") or _UNFINISHED.intersection(path.suffixes):
             return
@@ -207,7 +209,8 @@ class _Records:
     def _changed_inputs(self, path: Path) -> Iterator[str]:
         """Yield each file that is not the one from which the numbers in ``path`` were computed.
 
-        Models may have been removed.
+        If ``path`` describes a token store, the store is checked, too. A model may have been
+        removed, so it is no fault if one is missing.
         """
         store = path.with_suffix(".arrow")
         if store.is_file():
@@ -215,7 +218,8 @@ class _Records:
         measurement = read_measurement(path)
         if measurement is None:
             return
-        # Jobs alone write numbers with a manifest. If the folder tells, it is said already.
+        # Only jobs write numbers with a manifest, so this file must have a note. For a file with a
+        # name or a folder of jobs, _checks_of yields the same fault.
         if not note_path(path).is_file() and not self._is_of_jobs(path):
             yield from _missing_note(path)
         start = find_start(path.parent, [measurement])
@@ -248,7 +252,7 @@ def _sums(path: Path) -> dict[str, str]:
     return sums
 
 
-def _is_of_lost_file(path: Path) -> bool:
+def _is_note_of_lost_file(path: Path) -> bool:
     """Return whether a file is a note whose own file is missing."""
     noted = _NOTE.fullmatch(path.name)
     if noted is None or _PART_OF_TEXT.search(path.name):
@@ -274,7 +278,11 @@ def _missing_note(path: Path) -> Iterator[str]:
 
 
 def _changed_file(path: Path) -> Iterator[str]:
-    """Check a file against its note, or the checksum within."""
+    """Check a file against its note, or the checksum within.
+
+    The checks raise a UserError. The empty yield makes this function a generator, like the
+    other checks.
+    """
     check_noted_place(path)
     check_whole(path)
     yield from ()
@@ -283,6 +291,7 @@ def _changed_file(path: Path) -> Iterator[str]:
 def _damaged_model(path: Path) -> Iterator[str]:
     """Check a model or a state of a training, and whether a model is in the folder of its run."""
     check_whole(path)
-    if path.absolute().parts[-4:-3] == ("models",):
+    is_in_folder_of_run = path.absolute().parts[-4:-3] == ("models",)
+    if is_in_folder_of_run:  # models/MODEL/RUN/FILE
         check_runs([path])
     yield from ()
