@@ -72,9 +72,10 @@ def reason_to_drop(
     maximum: int | None,
     ratio: float | None,
 ) -> Reason | None:
-    """Return the first of :data:`REASONS` that applies to a pair of tidied lines by itself.
+    """Return the first of :data:`REASONS` that applies to a pair of tidied lines, or None.
 
-    Return None if there is none. For the limits see :func:`tokenize_and_filter`.
+    The reason "overlap" is not checked, because it depends on other text. For the limits see
+    :func:`tokenize_and_filter`.
     """
     if not source or not target:
         return "empty"
