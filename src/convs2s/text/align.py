@@ -24,8 +24,8 @@ from convs2s.files.text import NO_MARK, atomic_text, read_line_pairs
 from convs2s.text.fast_align import Side, most_probable_links
 from convs2s.text.links import Link, grow_diag_final_and, read_links
 
-# Maximum number of words of a sentence. Memory and time grow with the product of the two lengths,
-# and no model has more positions than this.
+# Maximum number of words of a sentence. It is limited because memory and time grow with the product
+# of the two lengths. No model has more positions than this.
 _MOST_WORDS = 1023
 
 # Prior probability that eflomal gives no link to a word. It is lower than eflomal's default of 0.2,

@@ -24,7 +24,7 @@ from convs2s.files.limits import GLOSSARY_SECONDS, LARGEST_GLOSSARIES
 from convs2s.files.text import read_lines
 from convs2s.text.reserved_words import RESERVED_WORDS
 
-# What is deleted between two tokens of a word.
+# The mark of a token that does not end its word, with the space after it.
 _JOINT = re.compile("@@( |$)")
 # The first line of codes may state a version.
 _MARK = "#version:"

@@ -74,6 +74,7 @@ class Detokenizer:
         open_quotes: set[str] = set()
         for position, word in enumerate(words):
             joins_before, joins_after = self._joins(words, position, open_quotes)
+            # In French, a space comes before these marks, although they join the word before.
             if self._language == "fr" and word in _SPACED_IN_FRENCH:
                 text.append(" ")
             elif not joins_before:
@@ -90,7 +91,7 @@ class Detokenizer:
         position: int,
         open_quotes: set[str],
     ) -> tuple[bool, bool]:
-        """Return whether no space separates a word from the one before, and from the one after.
+        """Return whether a word joins the word before it without a space, and the one after it.
 
         ``open_quotes`` are the kinds of quotation marks that are open. If the word is a quotation
         mark, the set is changed.
@@ -109,12 +110,14 @@ class Detokenizer:
             return self._quote_joins(word, before, open_quotes)
         match self._language:
             case "en":
-                joins = _ENGLISH_CONTRACTION.match(word)
-                return bool(joins and _ENDS_IN_LETTER_OR_DIGIT.search(before)), False
+                if not _ENGLISH_CONTRACTION.match(word):
+                    return False, False
+                return _ENDS_IN_LETTER_OR_DIGIT.search(before) is not None, False
             case "fr" | "it":
-                joins = _ELISION.search(word)
+                if not _ELISION.search(word):
+                    return False, False
                 after = _at(words, position + 1)
-                return False, bool(joins and _STARTS_WITH_LETTER.match(after))
+                return False, _STARTS_WITH_LETTER.match(after) is not None
             case "cs":
                 return _czech_joins(words, position)
             case "fi":
@@ -130,6 +133,7 @@ class Detokenizer:
     ) -> tuple[bool, bool]:
         """Open or close a quotation, and return what `_joins` does for the quotation mark."""
         kind = '"' if _DOUBLE_QUOTES.fullmatch(word) else word
+        # In Czech, „ always opens a quotation, and “ always closes one.
         if self._language == "cs" and word == "„":
             open_quotes.discard(kind)
         if self._language == "cs" and word == "“":

@@ -91,9 +91,9 @@ _LOWER = frozenset(MosesTokenizer.IsLower)
 _ALPHA = frozenset(MosesTokenizer.IsAlpha)
 _DIGITS = frozenset("0123456789")
 
-# Language -> words that are abbreviations for sacremoses, but not for the script of May 2017. In the
-# script's list they have a blank at the end, so that no word of a text equals them, or they were
-# added to it later.
+# Language -> words that are abbreviations for sacremoses, but not for the script of May 2017. The
+# script's list does not have them yet, or has them with a blank after them, so that no word of a
+# text equals them.
 _NO_ABBREVIATIONS = {
     "as": "ভি",
     "bn": "ভি",

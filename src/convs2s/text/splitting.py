@@ -66,11 +66,12 @@ class _Abbreviations:
         )
 
 
+# One object for each language.
 _abbreviations = cache(_Abbreviations)
 
 
 def _parts(block: str, language: str) -> Iterator[str]:
-    """Yield the sentences of sentencex, each number of a list's item by itself.
+    """Yield the sentences of sentencex, but the number of a list's item as a part of its own.
 
     In some languages, sentencex takes the "2." of "He sees it. 2. She" for an ordinal number, and
     ends the first sentence after it.
@@ -95,7 +96,7 @@ def split_sentences(line: str, language: str) -> list[str]:
     "2.", is joined to the sentence after it. If the result is a single sentence, the line is
     returned unchanged.
 
-    Of ``language``, the part before an underscore counts: en_title is English.
+    Only the part of ``language`` before an underscore counts: en_title is English.
     """
     code = language.partition("_")[0]
     abbreviations = _abbreviations(code)
@@ -109,11 +110,11 @@ def split_sentences(line: str, language: str) -> list[str]:
         for part in _parts(block, code):
             part_has_letter = any(map(str.isalpha, part))
             is_number = _LIST_NUMBER.fullmatch(part.strip()) is not None
-            starts = part_has_letter or is_number
-            goes_on = part.startswith(_ORDINAL_SIGNS) or _SHORT_PART.fullmatch(
-                last_word
-            )
-            is_apart = has_letter and starts and not goes_on
+            can_start = part_has_letter or is_number
+            is_ordinal_sign = part.startswith(_ORDINAL_SIGNS)
+            follows_short_part = _SHORT_PART.fullmatch(last_word) is not None
+            goes_on = is_ordinal_sign or follows_short_part
+            is_apart = has_letter and can_start and not goes_on
             if not sentences or (
                 is_apart and not abbreviations.ends(last_word.rstrip(), part)
             ):
@@ -127,7 +128,7 @@ def split_sentences(line: str, language: str) -> list[str]:
             last_word = last_word[last_word.rstrip().rfind(" ") + 1 :]
             has_letter = has_letter or part_has_letter
     if len(sentences) > 1 and not has_letter:
-        # A number without an item after it.
+        # The line ends in the number of an item that does not follow.
         number = sentences.pop()
         sentences[-1] += number
     if len(sentences) < 2:
