@@ -44,6 +44,7 @@ class Encoding:
         ``text`` is its source and its target file. ``description`` may be of any token store of the
         task.
         """
+        # Of joint codes, the only file is both the first and the last.
         codes = (
             (self.bpe_codes[0], self.bpe_codes[-1]) if self.bpe_codes else (None, None)
         )

@@ -72,9 +72,9 @@ def read_files(files: Sequence[str], reading: Reading) -> Iterator[LinePair]:
     """Yield the pairs of all files, one after the other, with all characters as they are.
 
     Each name is a path, or ``ARCHIVE#MEMBER``. If an archive is named without a member, its only
-    pair file is read, or its only two files whose names end in the languages. Each two files of one
-    side are a pair, in the order in which they are named. The source comes first, unless the
-    languages at the ends of their names say otherwise.
+    pair file is read, or its only two files whose names end in the languages. Files of one side are
+    taken in pairs, in the order in which they are named. The first of a pair is the source, unless
+    the languages at the ends of their names say the opposite.
 
     Raises:
         UserError: a file cannot be read, or is not of the format that its name states. The message
@@ -164,9 +164,9 @@ def _checked(pairs: Iterable[LinePair], name: str) -> Iterator[LinePair]:
 
 
 def _read_sides(first: str, second: str, languages: Languages) -> Iterator[LinePair]:
-    """Yield the line pairs of two files, of which the second is the target.
+    """Yield the line pairs of two files, of which the first is the source.
 
-    They are exchanged if the languages at the ends of their names say the opposite.
+    The two are exchanged if the languages at the ends of their names say the opposite.
 
     Raises:
         UserError: they differ in their number of lines, or both are tables.

@@ -129,7 +129,7 @@ def read_wmt(
 
 
 def _add(found: dict[str, None], shown: str) -> None:
-    """Add a text that a message shows. The number is limited, as a file may have any number."""
+    """Add a text for a message, up to a limit, because a file may have any number of them."""
     if len(found) < MOST_LANGUAGES_SHOWN:
         found.setdefault(shown)
 

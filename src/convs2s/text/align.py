@@ -131,6 +131,7 @@ def _fast_align_directions(sample: Sample, states: Path) -> Directions:
 
 def _numbered(sentences: Iterable[str]) -> Side:
     """Number the distinct words in order of first occurrence; return the sentences as numbers."""
+    # A word that has no number yet gets the next one.
     numbers: defaultdict[str, int] = defaultdict(lambda: len(numbers))
     words = array("i")
     starts = array("q", [0])

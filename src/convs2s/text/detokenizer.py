@@ -70,7 +70,8 @@ class Detokenizer:
         # Like the script's list of words, this one begins with an empty word.
         words = plain.rstrip(" ").split(" ")
         text: list[str] = []
-        space = " "
+        # What separates the next word from the one before it.
+        separator = " "
         open_quotes: set[str] = set()
         for position, word in enumerate(words):
             joins_before, joins_after = self._joins(words, position, open_quotes)
@@ -78,10 +79,10 @@ class Detokenizer:
             if self._language == "fr" and word in _SPACED_IN_FRENCH:
                 text.append(" ")
             elif not joins_before:
-                text.append(space)
+                text.append(separator)
             is_ending = self._language == "fi" and _is_finnish_ending(words, position)
             text.append(word.lower() if is_ending else word)
-            space = "" if joins_after else " "
+            separator = "" if joins_after else " "
         single_spaced = re.sub(" +", " ", "".join(text))
         return single_spaced.removeprefix(" ").removesuffix(" ")
 
@@ -165,8 +166,8 @@ def _is_finnish_ending(words: list[str], position: int) -> bool:
 def _czech_joins(words: list[str], position: int) -> tuple[bool, bool]:
     """Return what `Detokenizer._joins` does for a Czech word that is no punctuation.
 
-    "3 , 5" is a number, and "je - li" and "e - mail" are words with a hyphen. As in the script, the
-    latter are joined only if a further word follows.
+    "3 , 5" is a number, and "je - li" and "e - mail" are words with a hyphen. As in the script, a
+    word with a hyphen is joined only if another word follows it.
     """
     word = words[position]
     before = _at(words, position - 1)

@@ -40,6 +40,7 @@ class LazyExpression:
 
 
 _STAND_INS = {
+    # The module, but `re.compile` does not compile yet.
     "re": SimpleNamespace(**vars(re) | {"compile": LazyExpression}),
     "joblib": SimpleNamespace(Parallel=None, delayed=None),
 }
@@ -73,12 +74,13 @@ class _LightLoader(SourceFileLoader):
         return spec
 
     def exec_module(self, module: ModuleType) -> None:
-        """Run a module of sacremoses with an ``import`` statement of its own."""
-        # The statement calls ``__import__`` of the module's builtins.
+        """Run a module of sacremoses, in which ``import`` calls ``_import``."""
+        # An import statement calls the function ``__import__`` of its module's builtins.
         vars(module)["__builtins__"] = vars(builtins) | {"__import__": _import}
         super().exec_module(module)
 
 
+# Python asks this loader first, but only while sacremoses is imported.
 sys.meta_path.insert(0, _LightLoader)
 from sacremoses import MosesTokenizer  # noqa: E402
 

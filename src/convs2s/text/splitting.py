@@ -20,6 +20,7 @@ _LIST_NUMBER = re.compile(r"[(\[]?\d{1,3}(\.\d{1,3})*[.)\]]+")
 """The number of an item of a list, such as "2." or "2.1." or "(2)"."""
 
 _SENTENCE_END = re.compile(r"[^\W\d_][.!?…]+[\"'”’»)\]]*$")
+"""The end of a sentence's last word: a letter, the final marks, and closing quotes and brackets."""
 
 _SHORT_PARTS = re.compile(r"[^\W\d_]{1,2}(\.[^\W\d_]{1,3})+")
 """An abbreviation of several words without its last full stop, such as "s.r.o" or "p.ex"."""
@@ -35,7 +36,7 @@ _TIMES = frozenset({"a.m", "p.m"})
 
 
 class _Abbreviations:
-    """What is an abbreviation within a sentence of a language."""
+    """Tells the full stops of abbreviations from those of sentences in a language."""
 
     def __init__(self, language: str) -> None:
         self._language = language
@@ -51,7 +52,7 @@ class _Abbreviations:
         if not word.endswith(".") or len(word) == 1:
             return False
         prefix = word[:-1]
-        # Most words have nothing to split, which is much faster to find out.
+        # Most words have nothing to split, and this check is much faster than the tokenizer.
         if not prefix.isalnum():
             prefix = self._tokenizer(prefix).split(" ")[-1]
         is_of_short_parts = (
@@ -81,6 +82,7 @@ def _parts(block: str, language: str) -> Iterator[str]:
         _, _, last_word = sentence.rpartition(" ")
         is_item = _LIST_NUMBER.fullmatch(number) and _SENTENCE_END.search(last_word)
         if is_item and not _abbreviations(language).ends(last_word, number):
+            # The space after the sentence belongs to it.
             yield part[: len(sentence) + 1]
             yield part[len(sentence) + 1 :]
         else:
