@@ -141,6 +141,7 @@ def _unknown_table(data_counts: DataCounts) -> list[str]:
     """Return the table of the shares of unknown tokens."""
     rows = []
     for split, counts in data_counts.unknown.items():
+        # str of a TokenCount is the share of unknown tokens.
         rows.append([_NAMES.get(split, split), *map(str, counts.values())])
     title = underlined("Tokens that are not in the vocabulary")
     return ["", *title, "", *aligned(["", "source", "target"], rows)]

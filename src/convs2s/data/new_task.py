@@ -201,6 +201,7 @@ class _Corpus:
         self.first: LinePair = ("", "")
         self.table: TableHead | None = None
         self._path = path
+        # Pairs are compared by their hashes, which take 8 bytes each.
         hashes = array("Q")
         letters: tuple[Counter[str], Counter[str]] = (Counter(), Counter())
         with open_text(path) as stream:
@@ -221,6 +222,7 @@ class _Corpus:
         for pair in read_files(wanted.files, wanted.reading):
             if not self.counts.read:
                 self.first = pair
+                # If the first pair is from a table, its head has been added by now.
                 self.table = next(iter(wanted.reading.tables), None)
             self.counts.read += 1
             source, target = map(_clean, pair)

@@ -77,6 +77,7 @@ def write_title_corpus(
                 papers.setdefault(identifier, paper)
                 read += 1
     kept, dropped = _without_unsuitable(papers.values())
+    # Each part has two files, so its name occurs twice.
     parts: dict[str, list[Paper]] = {name.partition(".")[0]: [] for name in TITLE_FILES}
     for paper in kept:
         parts[_part_of(paper, one_in)].append(paper)

@@ -287,6 +287,7 @@ def check_codes(codes: str, place: str = "BPE codes, line ") -> None:
         raise UserError(
             f"{place}1: expected '{_MARK} 0.1' or '{_VERSION.strip()}', found {first[:80]!r}"
         )
+    # A version line consists of two words as well.
     for number, line in enumerate(lines, start=1):
         if len(line.strip("\r\n ").split(" ")) != 2:
             raise UserError(
