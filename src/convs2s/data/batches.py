@@ -97,7 +97,7 @@ def sort_by_length(order: Order, lengths: "Lengths") -> Order:
     This is a counting sort. Besides the result it needs memory for one chunk and for one number per
     length. numpy.argsort would return 8 bytes per row, and need 8 more per row while it runs.
     """
-    # L, with one bin for each length 0, 1, ..., maximum.
+    # L, the number of bins: one for each length 0, 1, ..., maximum.
     bins = int(lengths.max(initial=0)) + 1
     # (L,), number of rows of each length.
     counts = np.zeros(bins, np.int64)
@@ -132,8 +132,8 @@ def cut(
     """
     if not len(order):
         return []
-    # The length of each row of `order`. It is looked up in chunks, because numpy makes a temporary
-    # copy of type int64 of an index array of int32, which would be large.
+    # The length of each row of `order`. The rows are looked up in chunks, because numpy makes a
+    # temporary copy of type int64 of its index array, which would be large for all rows.
     ordered = np.empty(len(order), lengths.dtype)
     for start in range(0, len(order), SORT_CHUNK):
         ordered[start : start + SORT_CHUNK] = lengths[order[start : start + SORT_CHUNK]]

@@ -217,8 +217,7 @@ def binarize(
         for source_line, target_line in read_line_pairs(*text, mark=NO_MARK):
             source = encode_source(source_line)
             target = encode_target(target_line)
-            # The limit does not count </s>.
-            longer_side = max(len(source), len(target)) - 1
+            longer_side = max(len(source), len(target)) - 1  # without </s>
             if most_tokens is not None and longer_side > most_tokens:
                 counts["dropped"] += 1
                 continue

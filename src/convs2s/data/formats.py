@@ -187,11 +187,9 @@ def read_segments(lines: Iterable[str], name: str) -> Iterator[Segment]:
     """
     # Number of the line on which the current segment begins, 0 outside of segments.
     opened = 0
-    # Number of segments so far.
-    count = 0
+    count = 0  # segments so far
     number = 0
-    # The tags of WMT's XML that have occurred.
-    sides = set[str]()
+    sides = set[str]()  # the tags of WMT's XML so far
     document_id = None
     segment_id = None
     # The text of the current segment so far, in pieces, and its number of characters.
@@ -214,8 +212,7 @@ def read_segments(lines: Iterable[str], name: str) -> Iterator[Segment]:
                     length += len(piece)
             elif piece.lower().startswith("<doc"):
                 document_id = _id(piece)
-            # Only an open segment can be closed, and only outside of segments can one begin.
-            elif closes != is_open:
+            elif closes != is_open:  # <seg> within a segment, or </seg> outside
                 raise UserError(
                     f"{name}:{number}: unexpected {piece}: segments cannot be nested"
                 )

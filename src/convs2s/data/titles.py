@@ -71,9 +71,8 @@ def write_title_corpus(
             columns = ("arxiv_id", "title", "abstract")
             for id_text, title, abstract in read_columns(lines, columns, name):
                 identifier = arxiv_identifier(id_text)
-                paper = Paper(
-                    identifier, first_sentence(abstract), " ".join(title.split())
-                )
+                sentence = first_sentence(abstract)
+                paper = Paper(identifier, sentence, " ".join(title.split()))
                 papers.setdefault(identifier, paper)
                 read += 1
     kept, dropped = _without_unsuitable(papers.values())
