@@ -67,12 +67,12 @@ def plan_batches(
     """
     order: Order = np.arange(len(source_lengths), dtype=np.int32)
     generator.shuffle(order)
-    # The sorts are stable, so the rows are then ordered by source length, rows with the same source
-    # length by target length, and rows with the same two lengths stay shuffled. If the target
-    # length came first, all targets of a batch would end at the same position, and the model would
-    # learn from that: perplexity was 1% higher, over three seeds
-    # (docs/notes/2026-11-21-multi30k.md).
-    if limits.lengths is None:
+    # Both sorts are stable. The rows are therefore sorted by source length, then by target length,
+    # and rows with the same two lengths stay shuffled. If the target length came first, all targets
+    # of a batch would end at the same position, and the model would learn from that: perplexity was
+    # 1% higher, over three seeds (docs/notes/2026-11-21-multi30k.md).
+    is_sorted = limits.lengths != "mixed"
+    if is_sorted:
         order = sort_by_length(order, target_lengths)
         order = sort_by_length(order, source_lengths)
     # (N,), the length of the longer side of each pair
@@ -95,25 +95,25 @@ def sort_by_length(order: Order, lengths: "Lengths") -> Order:
     and ``lengths[r]`` is the length of the store's row r.
 
     This is a counting sort. Besides the result it needs memory for one chunk and for one number per
-    length. numpy's sorts return 8 bytes per row and need as many again while they run.
+    length. numpy.argsort would return 8 bytes per row, and need 8 more per row while it runs.
     """
-    # L, the number of possible lengths 0 .. maximum.
-    sizes = int(lengths.max(initial=0)) + 1
+    # L, the number of bins: one for each length 0, 1, ..., maximum.
+    bins = int(lengths.max(initial=0)) + 1
     # (L,), number of rows of each length.
-    counts = np.zeros(sizes, np.int64)
+    counts = np.zeros(bins, np.int64)
     for start in range(0, len(lengths), SORT_CHUNK):
-        counts += np.bincount(lengths[start : start + SORT_CHUNK], minlength=sizes)
-    # (L,), index in result of the next row of each length.
+        counts += np.bincount(lengths[start : start + SORT_CHUNK], minlength=bins)
+    # (L,), index in `result` for the next row of each length.
     next_index = np.cumsum(counts) - counts
     result = np.empty_like(order)
     for start in range(0, len(order), SORT_CHUNK):
         rows = order[start : start + SORT_CHUNK]  # (C,)
         rows = rows[np.argsort(lengths[rows], kind="stable")]
         chunk_lengths = lengths[rows]  # (C,), ascending
-        chunk_counts = np.bincount(chunk_lengths, minlength=sizes)  # (L,)
-        # (L,), index in rows of each length's first.
+        chunk_counts = np.bincount(chunk_lengths, minlength=bins)  # (L,)
+        # (L,), index in `rows` of the first row of each length.
         first = np.cumsum(chunk_counts) - chunk_counts
-        # (L,), from an index in rows to the index in result.
+        # (L,), what is added to an index in `rows` to get the index in `result`.
         shift = next_index - first
         result[np.arange(len(rows)) + shift[chunk_lengths]] = rows
         next_index += chunk_counts
@@ -128,15 +128,16 @@ def cut(
 ) -> list[Rows]:
     """Cut ``order`` into runs of at most ``sentences`` rows and ``tokens`` padded tokens.
 
-    ``lengths[r]`` is the length of row r. See `cut_starts`.
+    `cut_starts` decides where. ``lengths[r]`` is the length of row r.
     """
     if not len(order):
         return []
-    # The lengths in this order, computed in chunks: for an index array of int32, numpy makes a
-    # temporary copy of type int64, which would be large.
+    # The length of each row of `order`. The rows are looked up in chunks, because numpy makes a
+    # temporary copy of type int64 of its index array, which would be large for all rows.
     ordered = np.empty(len(order), lengths.dtype)
     for start in range(0, len(order), SORT_CHUNK):
         ordered[start : start + SORT_CHUNK] = lengths[order[start : start + SORT_CHUNK]]
+    # np.split expects the inner boundaries only, so the first start, 0, is left out.
     return np.split(order, cut_starts(ordered, sentences, tokens)[1:])
 
 
@@ -153,20 +154,23 @@ def cut_starts(
 
     ``lengths`` is (N,), the length of each row, at least 1.
     """
-    most = sentences or max(len(lengths), 1)
+    # Without a limit, all rows. The step of np.arange must be at least 1, even if there are none.
+    most_rows = sentences or max(len(lengths), 1)
     if tokens is None:
-        return np.arange(0, len(lengths), most, dtype=np.int64)
+        return np.arange(0, len(lengths), most_rows, dtype=np.int64)
     starts = []
     start = 0
     while start < len(lengths):
         starts.append(start)
-        # The first row alone limits the run to this number of rows.
-        bound = min(most, tokens // int(lengths[start]))
+        # An upper bound on the rows of the run: after padding, each row is at least as long as the
+        # first one.
+        bound = min(most_rows, tokens // int(lengths[start]))
         window = lengths[start : start + max(1, bound)]  # (W,)
-        # (W,), ascending: the padded tokens of the runs of 1, 2, ... W rows.
-        sizes = np.arange(1, len(window) + 1)
-        padded_tokens = np.maximum.accumulate(window) * sizes
+        row_counts = np.arange(1, len(window) + 1)
+        # (W,), ascending: the padded tokens of a run of 1, 2, ..., W rows.
+        padded_tokens = np.maximum.accumulate(window) * row_counts
         fitting = int(np.searchsorted(padded_tokens, tokens, side="right"))
+        # If not even the first row fits, it is a run of its own.
         start += max(1, fitting)
     return np.array(starts, np.int64)
 
@@ -182,8 +186,8 @@ def collate(
     Args:
         store: The store to read.
         rows: The numbers of the B rows.
-        sources: For each row of the whole store, the row whose source is read in its place. None
-            reads the row's own source.
+        sources: (N,) for the N rows of the whole store: the number of the row from which the
+            source of each row is taken. None takes each row's own source.
         multiple: The width of each side is the length of its longest row, rounded up to a multiple
             of this number.
     """
@@ -192,6 +196,8 @@ def collate(
     target = pad([store[int(row)][1] for row in rows], multiple)
     previous = np.full_like(target, PADDING)
     previous[:, 0] = END
+    # The target, shifted by one position. Its last token, </s>, is no input of the decoder, so the
+    # input is padded where the target is.
     previous[:, 1:] = np.where(target[:, 1:] == PADDING, PADDING, target[:, :-1])
     return Batch(source, previous, target)
 

@@ -1,7 +1,7 @@
 """Read parallel text from downloaded or local files, and write it as one file per side.
 
-The functions here write raw text or tokenized and filtered text. A large corpus can be cut into
-parts, which several jobs tokenize at the same time, and whose results are joined again.
+The functions here write raw text, or tokenized and filtered text. A large corpus can be cut into
+parts, so that several jobs tokenize it at the same time. Their results are then joined.
 """
 
 import shutil
@@ -39,8 +39,7 @@ Sides = tuple[Path, Path]
 """The file of the source side and the file of the target side."""
 
 FileNamePair = tuple[str, str]
-"""A file of each side, (source, target), as the configuration names it: see parse_file_reference.
-"""
+"""The names of two parallel files, (source, target), as `parse_file_reference` reads them."""
 
 LinePair = tuple[str, str]
 """A source line and the target line that translates it."""
@@ -79,6 +78,7 @@ class RawText:
         is_empty = True
         for number, pair in enumerate(read_pairs(self.pairs, self.files), start=1):
             is_held_out = hold_out is not None and number % hold_out.every == 0
+            # hold_out.held says which pairs to take: those that are held out, or all others.
             if hold_out is None or is_held_out == hold_out.held:
                 is_empty = False
                 yield pair
@@ -138,8 +138,9 @@ def prepare_training_text(
 def split_training_text(text: RawText, *, parts: Sequence[Sides]) -> int:
     """Write the raw training text of a corpus in parts, and return the number of line pairs.
 
-    The parts in their order, joined end to end, are the text that :func:`extract_corpus` writes.
+    Joined in their order, the parts are the text that :func:`extract_corpus` writes.
     """
+    # The whole text is written first, because `cut_text` has to count its lines.
     with scratch_folder(parts[0][0].parent) as folder:
         source = folder / "source.zst"
         target = folder / "target.zst"
@@ -188,8 +189,8 @@ def cut_text(
 ) -> int:
     """Cut two parallel files into parts with nearly the same number of lines.
 
-    The parts in their order, joined end to end, are the input. No part appears before all parts are
-    written. Return the number of line pairs of the whole text.
+    Joined in their order, the parts are the input. No part appears before all parts are written.
+    Return the number of line pairs of the whole text.
 
     Raises:
         UserError: the sides differ in their number of lines, or have fewer lines than there are
@@ -222,9 +223,9 @@ def read_pairs(pairs: Iterable[FileNamePair], files: LocalFiles) -> Iterator[Lin
     ``files`` maps the location in each file's name to the local file.
 
     Raises:
-        UserError: two files differ in their number of lines (both are read to their ends, so that
-            the message can give the numbers), or two sgm files give different ids to their N-th
-            segments, which are then no translations of each other.
+        UserError: two files differ in their number of lines, or the N-th segments of two sgm files
+            have different ids and are therefore no translations of each other. If the numbers of
+            lines differ, both files are read to their ends, so that the message can give them.
     """
     for source_file, target_file in pairs:
         with (
@@ -267,17 +268,18 @@ def open_lines(
     about the talk, or else a plain line. ``files`` maps the reference's location to the local file.
 
     Raises:
-        UserError: The file cannot be read, or its lines are markup or JSON and its name is that of
-            a file of plain lines. Iterating raises it as well.
+        UserError: The file cannot be read, or it contains markup or JSON although its name is that
+            of a file of plain lines. Iterating over the lines can raise it, too.
     """
     parsed = parse_file_reference(reference)
     path = files[parsed.location]
     member = parsed.member
     name = f"{path}#{member}" if member else str(path)
+    # Of a file of JSON records, the part after # is a field and not a member of an archive.
     with open_member(path, None if parsed.is_records else member) as stream:
         lines = text_lines(stream.readline, name)
         file = PurePath(member or path)
-        # The last may be a compression's: .gz.
+        # The last suffix may be that of a compression, as in .sgm.gz.
         suffixes = PurePath(file.name.lower()).suffixes[-2:]
         if parsed.is_records:
             lines = read_field(lines, member or "", name)

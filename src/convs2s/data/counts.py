@@ -1,4 +1,4 @@
-"""Write tables, for people to read, of how many pairs were read, kept, and dropped for what reason.
+"""Write tables for people: how many pairs were read, kept, and dropped for each reason.
 
 This module must not import anything for BPE. Otherwise an edit of BPE's code would make the
 workflow write these tables again, and with them count the words of the corpus again.
@@ -42,23 +42,25 @@ def count_pairs(
             "task's text files, so that both are made again, or restore the former settings"
         )
     clean = metadata.clean
-    limits = {
+    # Reason -> its row's name. A limit that is not set has no row.
+    labels = {
         "empty": "a side without words",
         "too_short": f"fewer than {clean.minimum} words",
         "long_word": f"a word of over {LONGEST_WORD} characters",
     }
     if clean.maximum is not None:
-        limits["too_long"] = f"over {clean.maximum} words"
+        labels["too_long"] = f"over {clean.maximum} words"
     if clean.ratio is not None:
-        limits["ratio"] = f"one side over {clean.ratio} times as long"
+        labels["ratio"] = f"one side over {clean.ratio} times as long"
     if clean.remove_overlap:
-        limits["overlap"] = "a line of validation or test text"
+        labels["overlap"] = "a line of validation or test text"
     rows = [("read", training["read"], validation["read"])]
     for reason in REASONS:
-        if reason in limits:
-            # A report of before a reason was added lacks it.
-            dropped = [one["dropped"].get(reason, 0) for one in (training, validation)]
-            rows.append((f"dropped: {limits[reason]}", dropped[0], dropped[1]))
+        if reason in labels:
+            # A report from before the reason was introduced does not have it.
+            from_training = training["dropped"].get(reason, 0)
+            from_validation = validation["dropped"].get(reason, 0)
+            rows.append((f"dropped: {labels[reason]}", from_training, from_validation))
     rows.append(("kept", training["kept"], validation["kept"]))
     lines = counts_table(f"Sentence pairs of {metadata.task}", metadata.stand_in, rows)
     if metadata.paper_pairs:

@@ -115,17 +115,20 @@ def build_vocabulary(
     counts: Iterable[tuple[str, int]] = read_counts(words)
     if bpe_codes is not None:
         codes = read_codes(bpe_codes)
-        tokens = count_tokens(counts, Bpe(codes, None, glossaries))
+        token_counts = count_tokens(counts, Bpe(codes, None, glossaries))
         if threshold:
-            # `line_encoder` reads the frequent tokens from the vocabulary's table. Tokens that
-            # minimum_count leaves out of the table must therefore be split again as well.
-            frequent = frequent_tokens(tokens.items(), max(threshold, minimum_count))
+            # `line_encoder` takes the frequent tokens from the vocabulary's table, in which no
+            # token occurs less often than minimum_count. It splits all others again, so they are
+            # split again here, too.
+            least = max(threshold, minimum_count)
+            frequent = frequent_tokens(token_counts.items(), least)
             if not frequent:
                 raise UserError(
                     f"{words}: no BPE token occurs {threshold} times: lower threshold"
                 )
-            tokens = count_tokens(read_counts(words), Bpe(codes, frequent, glossaries))
-        counts = tokens.items()
+            bpe = Bpe(codes, frequent, glossaries)
+            token_counts = count_tokens(read_counts(words), bpe)
+        counts = token_counts.items()
     write_counts(output, most_frequent(counts, size, minimum_count))
 
 
@@ -155,7 +158,7 @@ def line_encoder(
     @lru_cache(_CACHED_WORDS)
     def indices_of(word: str) -> list[int]:
         tokens = [word] if bpe is None else bpe.tokens(word)
-        # Without </s>.
+        # `Vocabulary.encode` ends in </s>, which belongs at the end of the line only.
         return vocabulary.encode(tokens)[:-1]
 
     def encode(line: str) -> list[int]:
@@ -192,6 +195,7 @@ def binarize(
             because a model has no positions for them. Their number is printed, and is part of the
             description. None keeps all pairs.
     """
+    # Of joint codes, the only file is both the first and the last.
     source_codes = bpe_codes[0] if bpe_codes else None
     target_codes = bpe_codes[-1] if bpe_codes else None
     source_vocabulary, target_vocabulary = vocabularies
@@ -213,8 +217,7 @@ def binarize(
         for source_line, target_line in read_line_pairs(*text, mark=NO_MARK):
             source = encode_source(source_line)
             target = encode_target(target_line)
-            # Tokens without </s>.
-            longer_side = max(len(source), len(target)) - 1
+            longer_side = max(len(source), len(target)) - 1  # without </s>
             if most_tokens is not None and longer_side > most_tokens:
                 counts["dropped"] += 1
                 continue
@@ -231,9 +234,9 @@ def binarize(
         )
     # The checksum is computed once, here. Otherwise every training would have to read gigabytes
     # before it starts.
-    made = {**metadata.model_dump(mode="json"), **counts, "sha256": sha256(store)}
-    write_json(description, made)
-    known = read_description(description).token_counts
-    print(f"{store}: {unknown_shares(known)}")
-    for note in unknown_notes(known):
+    fields = {**metadata.model_dump(mode="json"), **counts, "sha256": sha256(store)}
+    write_json(description, fields)
+    token_counts = read_description(description).token_counts
+    print(f"{store}: {unknown_shares(token_counts)}")
+    for note in unknown_notes(token_counts):
         print(f"warning: {store}: {note}")

@@ -41,9 +41,10 @@ class Encoding:
     ) -> SideCounts:
         """Count the tokens of raw test text, and those that are unknown.
 
-        ``text`` are its source and target file, and ``description`` is that of a token store of the
+        ``text`` is its source and its target file. ``description`` may be of any token store of the
         task.
         """
+        # Of joint codes, the only file is both the first and the last.
         codes = (
             (self.bpe_codes[0], self.bpe_codes[-1]) if self.bpe_codes else (None, None)
         )
@@ -95,21 +96,26 @@ def count_dataset(
     """
     training = read_description(train)
     validation = read_description(valid)
-    unknown = {"train": training.token_counts, "valid": validation.token_counts}
+    token_counts = {
+        "train": training.token_counts,
+        "valid": validation.token_counts,
+    }
     for name, text in tests.items():
-        unknown[name] = encoding.count_tokens(text, training)
+        token_counts[name] = encoding.count_tokens(text, training)
     stores = {
         "dataset/train.arrow": training.sha256,
         "dataset/valid.arrow": validation.sha256,
     }
-    known = DataCounts(stores, unknown, read_overlap(overlap))
-    pairs = _pairs_table(training, validation, most_tokens)
-    write_lines(table, pairs + _unknown_table(known) + _overlap_table(known))
-    write_json(counts, known)
-    for split, counted in unknown.items():
+    data_counts = DataCounts(stores, token_counts, read_overlap(overlap))
+    lines = _pairs_table(training, validation, most_tokens)
+    lines += _unknown_table(data_counts)
+    lines += _overlap_table(data_counts)
+    write_lines(table, lines)
+    write_json(counts, data_counts)
+    for split, counted in token_counts.items():
         print(f"{split}: {unknown_shares(counted)}")
-    for split in unknown:
-        for note in known.notes(split):
+    for split in token_counts:
+        for note in data_counts.notes(split):
             print(f"warning: {split}: {note}")
 
 
@@ -119,6 +125,7 @@ def _pairs_table(
     most_tokens: int | None,
 ) -> list[str]:
     """Return the table of the pairs in the stores, and of the pairs that were too long."""
+    # The pairs that the filter of the corpus kept, whose limits are numbers of words.
     all_training = training.pairs + training.dropped
     all_validation = validation.pairs + validation.dropped
     rows = [("kept by words", all_training, all_validation)]
@@ -130,22 +137,24 @@ def _pairs_table(
     return counts_table(title, training.stand_in, rows)
 
 
-def _unknown_table(known: DataCounts) -> list[str]:
+def _unknown_table(data_counts: DataCounts) -> list[str]:
     """Return the table of the shares of unknown tokens."""
     rows = []
-    for split, counts in known.unknown.items():
+    for split, counts in data_counts.unknown.items():
+        # str of a TokenCount is the share of unknown tokens.
         rows.append([_NAMES.get(split, split), *map(str, counts.values())])
     title = underlined("Tokens that are not in the vocabulary")
     return ["", *title, "", *aligned(["", "source", "target"], rows)]
 
 
-def _overlap_table(known: DataCounts) -> list[str]:
+def _overlap_table(data_counts: DataCounts) -> list[str]:
     """Return the table of the validation and test pairs that share lines with training pairs."""
+    overlap = data_counts.overlap
     rows = []
-    for split, shared in known.overlap.sets.items():
+    for split, shared in overlap.sets.items():
         figures = (shared.pairs, shared.both, shared.source, shared.target)
         rows.append([_NAMES.get(split, split), *(f"{figure:,}" for figure in figures)])
     title = underlined("Validation and test pairs that are also in the training text")
     head = ["", "pairs", "both sides", "source", "target"]
-    last = f"Training pairs with one of these lines: {known.overlap.training:,}"
+    last = f"Training pairs with one of these lines: {overlap.training:,}"
     return ["", *title, "", *aligned(head, rows), "", last]

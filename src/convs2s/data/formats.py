@@ -20,7 +20,7 @@ _FIELD = re.compile(r"(?P<name>[^\[\]]+)(?:\[(?P<number>\d{1,9})\])?")
 # Only these tags of an sgm file are read. An XML parser cannot be used, because the published files
 # are not well-formed: newstest2014 has a raw &, and some files have <p> or <hl> around segments.
 _TAG = re.compile(r"(<(?:doc|seg)\b[^<>]*>|</seg\s*>)", re.IGNORECASE)
-# The sides of a file in WMT's XML of 2021 and later, which has all of them.
+# WMT's XML of 2021 and later has sources, references and systems' outputs in one file.
 _SIDE = re.compile(r"<(src|ref|hyp)\b[^<>]*>", re.IGNORECASE)
 _ID_ATTRIBUTE = re.compile(r"\s(?:docid|id)\s*=\s*[\"']?([^\s\"'>]*)", re.IGNORECASE)
 _ENTITY = re.compile(r"&(#\d{1,7}|#x[0-9a-f]{1,6}|[a-z][a-z0-9]*);", re.IGNORECASE)
@@ -34,13 +34,15 @@ _ABOUT = re.compile(
 )
 _TAG_OF_TEXT = re.compile(r"</?(?:title|description)>")
 
-# A line that begins and ends with a tag, and the beginnings of files in XML and HTML.
+# A line that begins and ends with a tag.
 _TAGGED = re.compile(r"\s*<[a-z/?!].*>\s*", re.IGNORECASE)
+# The beginning of a file in XML or HTML.
 _MARKUP = re.compile(r"\s*<(?:\?xml|!doctype|tmx|xliff|html)\b", re.IGNORECASE)
+# A line that is a JSON object.
 _RECORD = re.compile(r"\s*\{\s*\".*\}\s*")
-# Number of lines at the beginning of a file by which it is told from plain lines, and how many of
-# them may begin and end with a tag: plain text can have a few.
+# Number of lines at the beginning of a file that decide whether it is plain text.
 _LINES_OF_HEAD = 20
+# Number of these lines that may begin and end with a tag, as a few lines of plain text can.
 _MOST_TAGGED = 2
 _NEW_TASK = "convs2s new-task makes a task of it (docs/own_language_pair.md)"
 
@@ -85,6 +87,7 @@ def read_field(
             raise UserError(f"{place}: '{key}' is neither a text nor a list of texts")
         if item:
             index = int(item)
+            # A slice, because it is empty if the list has no such item.
             texts = texts[index : index + 1]
         joined = " ".join(" ".join(texts).split())
         try:
@@ -129,11 +132,12 @@ def read_columns(
             a quote is not closed. The message begins with ``name``, the name of the table, and the
             number of the last line that was read.
     """
-    # The ``lines`` have no line feeds, but the csv module needs them to keep those within quotes.
+    # The csv module keeps a line feed within quotes only if the line that it gets ends in one, and
+    # ``lines`` have none.
     rows = csv.DictReader((f"{line}\n" for line in lines), delimiter="\t", strict=True)
     try:
-        named = rows.fieldnames or ()
-        if missing := [column for column in columns if column not in named]:
+        header = rows.fieldnames or ()
+        if missing := [column for column in columns if column not in header]:
             raise UserError(
                 f"{name}:1: no column {', '.join(missing)}: expected a tab-separated table whose "
                 "first line names its columns"
@@ -142,7 +146,7 @@ def read_columns(
             # DictReader stores surplus fields under the key None, and None for missing fields.
             if None in row or None in row.values():
                 raise UserError(
-                    f"{name}:{rows.line_num}: expected {len(named)} fields, as many as the first "
+                    f"{name}:{rows.line_num}: expected {len(header)} fields, as many as the first "
                     "line has"
                 )
             yield tuple(row[column] for column in columns)
@@ -163,8 +167,8 @@ class Segment(str):
     def is_beside(self, other: "Segment") -> bool:
         """Return whether the two can be the same segment in two languages.
 
-        They cannot if both have an id of the document, or both an id of the segment, and these ids
-        differ.
+        They cannot if both give an id of the document and these ids differ, or if both give an id
+        of the segment and these ids differ.
         """
         for own_id, other_id in zip(self.ids, other.ids, strict=True):
             if None not in (own_id, other_id) and own_id != other_id:
@@ -183,9 +187,9 @@ def read_segments(lines: Iterable[str], name: str) -> Iterator[Segment]:
     """
     # Number of the line on which the current segment begins, 0 outside of segments.
     opened = 0
-    count = 0
+    count = 0  # segments so far
     number = 0
-    sides = set[str]()
+    sides = set[str]()  # the tags of WMT's XML so far
     document_id = None
     segment_id = None
     # The text of the current segment so far, in pieces, and its number of characters.
@@ -208,7 +212,7 @@ def read_segments(lines: Iterable[str], name: str) -> Iterator[Segment]:
                     length += len(piece)
             elif piece.lower().startswith("<doc"):
                 document_id = _id(piece)
-            elif closes != is_open:
+            elif closes != is_open:  # <seg> within a segment, or </seg> outside
                 raise UserError(
                     f"{name}:{number}: unexpected {piece}: segments cannot be nested"
                 )
@@ -267,14 +271,14 @@ def plain_lines(lines: Iterator[str], name: str) -> Iterator[str]:
             ``name``, the name of the file.
     """
     head = list(islice(lines, _LINES_OF_HEAD))
-    stated = [line for line in head if line.strip()]
-    tagged = [line for line in stated if _TAGGED.fullmatch(line)]
-    if stated and (_MARKUP.match(stated[0]) or len(tagged) > _MOST_TAGGED):
+    filled = [line for line in head if line.strip()]
+    tagged = [line for line in filled if _TAGGED.fullmatch(line)]
+    if filled and (_MARKUP.match(filled[0]) or len(tagged) > _MOST_TAGGED):
         raise UserError(
             f"{name}: holds markup, not one sentence a line: if it is a TMX file or WMT's XML, "
             f"{_NEW_TASK}; else write its text, without tags, one sentence a line"
         )
-    if stated and all(_RECORD.fullmatch(line) for line in stated):
+    if filled and all(_RECORD.fullmatch(line) for line in filled):
         raise UserError(
             f"{name}: holds JSON lines, not one sentence a line: name it .jsonl, with its field "
             f"after #, or {_NEW_TASK}"

@@ -1,8 +1,8 @@
 """Make a task of the pairs of sentences that a user has: its six files of text, and its YAML file.
 
 A hash of the source sentence decides whether a pair is for training, validation or test. A pair
-therefore stays where it is if others are added, and two translations of a sentence are never on
-both sides of the line between training and test.
+therefore stays in its split if others are added, and all translations of a sentence are in the same
+split.
 """
 
 import json
@@ -34,7 +34,7 @@ from convs2s.files.text import NO_MARK, read_lines, write_text
 
 
 class Size(NamedTuple):
-    """What a task of a size is trained with."""
+    """The model and the BPE merges of tasks with at most ``most_pairs`` training pairs."""
 
     most_pairs: float
     model: str
@@ -54,20 +54,20 @@ LARGEST_SHARE = 1 / 20
 """Share of the pairs that are drawn for the test set, and for validation."""
 
 MOST_DRAWN = 1_000
-"""Number of pairs, on average, above which half of the share is drawn, or a quarter, and so on."""
+"""The share is halved until a split gets at most this number of pairs, on average."""
 
 _SEED = b"convs2s new-task 1"
 _HASHES = 1 << 64
 
 # What ends a line or a cell for other programs, or is a control character.
 _BLANKS = re.compile("[\x00-\x20\x7f\x85\u2028\u2029]+")
-# Of ASCII and of the languages of Europe and East Asia.
+# Blanks, and the punctuation of ASCII and of the languages of Europe and East Asia.
 _PUNCTUATION = re.compile(r"[\s!-/:-@\[-`{-~¡¿«»‐-›…、。「」，？！]+")
-# It stands for characters that another program could not read.
+# The replacement character, which a program writes in place of what it could not read.
 _UNREADABLE = "\ufffd"
 
-# Number of pairs from whose letters it is told whether both languages have the same alphabet, and
-# the least share of letters in common.
+# Two languages have the same alphabet if at least this share of their letters is common to both, in
+# at most this number of pairs.
 _PAIRS_FOR_ALPHABET = 10_000
 _LEAST_COMMON = 0.5
 
@@ -100,12 +100,18 @@ class NewTask:
 
 @dataclass
 class Counts:
-    """What became of the pairs of the files."""
+    """How many pairs the files have, and what became of them."""
 
     read: int = 0
     empty: int = 0
+    """Pairs that are left out because a side of them is empty."""
+
     unreadable: int = 0
+    """Pairs that are left out because they have replacement characters."""
+
     repeated: int = 0
+    """Pairs that are left out because an equal pair comes before them."""
+
     held_back: int = 0
     """Pairs that are left out because a side of them is in the validation or test text."""
 
@@ -132,17 +138,20 @@ class Made:
 def new_task(wanted: NewTask) -> Made:
     """Write the text of a task below data/, and its YAML file below config/tasks/.
 
-    Nothing is overwritten, and neither appears before all text was read. A folder that a kill has
-    left without its YAML file is made again. Memory grows by some tens of bytes with each pair.
+    Nothing is overwritten, and neither appears before all text was read. If a killed process has
+    left the folder without the YAML file, the folder is made again. Memory grows by some tens of
+    bytes with each pair.
 
     Raises:
-        UserError: one of them exists already, a file cannot be read, or a split would be empty.
+        UserError: the folder or the YAML file exists already, a file cannot be read, or a split
+            would be empty.
     """
-    # It is in the folder until the YAML file is in its place.
+    # This file marks a folder whose YAML file is not yet in its place.
     unfinished = wanted.folder / f"{wanted.file.name}.partial"
     with sole_writer(wanted.file):
         refuse_existing(wanted.file)
         if unfinished.is_file():
+            # The unfinished folder is removed with the scratch folder.
             with scratch_folder(wanted.folder.parent) as scratch:
                 wanted.folder.rename(scratch / "unfinished")
         with atomic_folder(wanted.folder) as folder:
@@ -162,27 +171,37 @@ def _clean(text: str) -> str:
 
 
 def _key(text: str) -> str:
-    """Return what is the same for texts that differ in case, blanks and punctuation alone.
+    """Return a key that is the same for texts that differ in case, blanks and punctuation alone.
 
-    It is not empty, so a text of punctuation alone is the same as itself only.
+    A text of punctuation alone is its own key. Otherwise all such texts would have the same key,
+    the empty text.
     """
     return _PUNCTUATION.sub("", text.casefold()) or text
 
 
 def _hash(text: str) -> int:
+    """Return a number from 0 to ``_HASHES`` - 1 that depends on the text alone."""
     digest = blake2b(text.encode(), digest_size=8, key=_SEED).digest()
     return int.from_bytes(digest, "big")
 
 
 class _Corpus:
-    """The clean pairs of files, in a file of their own."""
+    """The clean pairs of all files, which are written into one temporary file.
+
+    ``size`` is the number of different pairs, and ``first`` the first pair as it was read.
+    """
 
     def __init__(self, path: Path, wanted: NewTask) -> None:
-        """Read the files. ``path`` is the file to write."""
+        """Read the files, and write their pairs to ``path``.
+
+        Raises:
+            UserError: a file cannot be read.
+        """
         self.counts = Counts()
         self.first: LinePair = ("", "")
         self.table: TableHead | None = None
         self._path = path
+        # Pairs are compared by their hashes, which take 8 bytes each.
         hashes = array("Q")
         letters: tuple[Counter[str], Counter[str]] = (Counter(), Counter())
         with open_text(path) as stream:
@@ -193,14 +212,17 @@ class _Corpus:
                     letters[0].update(_letters(source))
                     letters[1].update(_letters(target))
         self.has_one_alphabet = _common_share(*letters) >= _LEAST_COMMON
+        # Whether no equal pair comes before each pair.
         self._is_first = _first_of_each(np.frombuffer(hashes, dtype=np.uint64))
         self.size = int(self._is_first.sum())
         self.counts.repeated = len(hashes) - self.size
 
     def _clean_pairs(self, wanted: NewTask) -> Iterator[LinePair]:
+        """Yield the pairs to keep, repeated ones as well, and count the others."""
         for pair in read_files(wanted.files, wanted.reading):
             if not self.counts.read:
                 self.first = pair
+                # If the first pair is from a table, its head has been added by now.
                 self.table = next(iter(wanted.reading.tables), None)
             self.counts.read += 1
             source, target = map(_clean, pair)
@@ -212,7 +234,7 @@ class _Corpus:
                 yield source, target
 
     def pairs(self) -> Iterator[LinePair]:
-        """Yield each pair once, in the order of the files."""
+        """Yield each different pair once, in the order of the files."""
         lines = read_lines(self._path, mark=NO_MARK)
         for line, is_first in zip(lines, self._is_first, strict=True):
             if is_first:
@@ -221,7 +243,7 @@ class _Corpus:
 
 
 def _first_of_each(hashes: npt.NDArray[np.uint64]) -> npt.NDArray[np.bool_]:
-    """Return which hashes have no equal one before them."""
+    """Return for each of N hashes whether no equal hash comes before it, (N,)."""
     is_first = np.zeros(len(hashes), dtype=np.bool_)
     _, places = np.unique(hashes, return_index=True)
     is_first[places] = True
@@ -236,13 +258,19 @@ def _letters(text: str) -> Iterator[str]:
 
 
 def _common_share(source: Counter[str], target: Counter[str]) -> float:
-    """Return the share of letters that two texts have in common, between 0 and 1."""
-    most = min(source.total(), target.total())
-    return (source & target).total() / most if most else 1.0
+    """Return the share of letters that two texts have in common, between 0 and 1.
+
+    It is a share of the text with fewer letters.
+    """
+    fewer = min(source.total(), target.total())
+    return (source & target).total() / fewer if fewer else 1.0
 
 
 class _Splits:
-    """The three splits of a corpus."""
+    """The three splits of a corpus.
+
+    The test and the validation text are drawn from the corpus, unless the user gives files of them.
+    """
 
     def __init__(self, corpus: _Corpus, folder: Path, wanted: NewTask) -> None:
         self._corpus = corpus
@@ -270,6 +298,7 @@ class _Splits:
         for split, pairs in held.items():
             counts.splits[split] = self._write(split, pairs)
         drawn = sum(counts.splits[split] for split in held if not self._given[split])
+        # All pairs of the corpus that are in no split.
         counts.held_back = self._corpus.size - counts.splits["train"] - drawn
         for split, count in counts.splits.items():
             if not count:
@@ -284,9 +313,10 @@ class _Splits:
     def _split_of(self, source: str) -> str:
         """Return the split of a source sentence.
 
-        The hashes for the test set are the lowest, and those for validation the highest. Where the
-        share is halved, pairs become training pairs, and no training pair leaves the training text.
+        The sentences with the lowest hashes are for the test set, and those with the highest for
+        validation. If the share is halved, pairs are added to the training text, and none leave it.
         """
+        # Between 0 and 1.
         place = _hash(_key(source)) / _HASHES
         if place < self._share and not self._given["test"]:
             return "test"
@@ -297,39 +327,44 @@ class _Splits:
     def _held_pairs(self) -> dict[str, list[LinePair]]:
         """Return the pairs of the test and the validation text.
 
-        Of text that is drawn, each source and each target occurs once, and in one of the two.
+        No two pairs that are drawn have the same source or the same target, within one of the texts
+        or across both.
         """
         held: dict[str, list[LinePair]] = {}
-        sources: set[str] = set()
-        taken: set[str] = set()
+        # The keys of the sources and of the targets that are in one of the texts.
+        source_keys: set[str] = set()
+        target_keys: set[str] = set()
         for split, files in self._given.items():
             held[split] = []
             for pair in read_files(files, self._wanted.reading):
                 source, target = map(_clean, pair)
                 if source and target:
                     held[split].append((source, target))
-                    sources.add(_key(source))
-                    taken.add(_key(target))
-        waiting: list[LinePair] = []
+                    source_keys.add(_key(source))
+                    target_keys.add(_key(target))
+        for_validation: list[LinePair] = []
         for source, target in self._corpus.pairs():
             split = self._split_of(source)
-            if split == "train" or _key(source) in sources:
+            if split == "train" or _key(source) in source_keys:
                 continue
-            sources.add(_key(source))
+            source_keys.add(_key(source))
             if split == "valid":
-                waiting.append((source, target))
-            elif _key(target) not in taken:
-                taken.add(_key(target))
+                for_validation.append((source, target))
+            elif _key(target) not in target_keys:
+                target_keys.add(_key(target))
                 held["test"].append((source, target))
-        # The test set takes its targets first, so that validation text takes nothing from it.
-        for source, target in waiting:
-            if _key(target) not in taken:
-                taken.add(_key(target))
+        # The validation text is filled last, so that it takes no target from the test set.
+        for source, target in for_validation:
+            if _key(target) not in target_keys:
+                target_keys.add(_key(target))
                 held["valid"].append((source, target))
         return held
 
     def _training(self, held: tuple[set[str], set[str]]) -> Iterator[LinePair]:
-        """Yield the training pairs; ``held`` has the keys of each side that are left out."""
+        """Yield the training pairs: those of the split without any line of ``held``.
+
+        ``held`` has the keys of the sources and of the targets in the test and validation text.
+        """
         for source, target in self._corpus.pairs():
             is_held = _key(source) in held[0] or _key(target) in held[1]
             if self._split_of(source) == "train" and not is_held:
@@ -354,7 +389,8 @@ class _Splits:
 def _task_file(wanted: NewTask, made: Made) -> str:
     """Return the content of the task's YAML file."""
     languages = wanted.reading.languages
-    # JSON's texts are YAML's, and in quotation marks the code no is not false.
+    # A JSON string is also a YAML string. In quotation marks, the language code no is not read as
+    # false.
     source = json.dumps(languages.source)
     target = json.dumps(languages.target)
     files = ", ".join(Path(file).name for file in wanted.files)
@@ -364,6 +400,7 @@ def _task_file(wanted: NewTask, made: Made) -> str:
     )
 
     def pair(split: str) -> str:
+        """Return the two files of a split, as YAML."""
         sides = [
             json.dumps(str(wanted.folder / f"{split}.{language}"))
             for language in (languages.source, languages.target)

@@ -1,8 +1,8 @@
 """Find lines of validation and test text in training text.
 
-Lines are compared as words, prepared as training text is, so that the same sentence with other
-quotes or blanks is found, too. Of the validation and test text only digests are in memory, and of
-the training text one pair at a time.
+Lines are prepared like training text and compared as words, so that the same sentence with other
+quotes or blanks is found, too. Only the digests of the validation and test text are in memory, and
+one pair of the training text at a time.
 """
 
 import hashlib
@@ -36,7 +36,7 @@ def line_digest(line: str) -> bytes:
 class EvaluationText:
     """The lines of validation and test sets, as digests of their words.
 
-    ``sets`` has the digests of source and target of each pair, by the name of the set.
+    ``sets`` maps the name of each set to the digests of its pairs, (source, target).
     """
 
     def __init__(
@@ -64,6 +64,7 @@ class EvaluationText:
 
     def shares_line(self, source: str, target: str) -> bool:
         """Return whether the source or the target of a training pair is a line of a set."""
+        # Without sets, no digests need be computed.
         if not self.sets:
             return False
         return (
@@ -84,9 +85,12 @@ def count_overlap(
         evaluation: The validation and test text.
         output: The JSON file to write, with the fields of the returned `TrainingOverlap`.
     """
-    sources: set[bytes] = set()
-    targets: set[bytes] = set()
-    both: set[tuple[bytes, bytes]] = set()
+    # The lines of validation and test text that occur in the training text, and the training pairs
+    # of two such lines.
+    found_sources: set[bytes] = set()
+    found_targets: set[bytes] = set()
+    found_pairs: set[tuple[bytes, bytes]] = set()
+    # Number of training pairs with such a line.
     training = 0
     for source_line, target_line in read_line_pairs(*train, mark=NO_MARK):
         source = line_digest(source_line)
@@ -95,18 +99,18 @@ def count_overlap(
         has_target = target in evaluation.targets
         training += has_source or has_target
         if has_source:
-            sources.add(source)
+            found_sources.add(source)
         if has_target:
-            targets.add(target)
+            found_targets.add(target)
         if has_source and has_target:
-            both.add((source, target))
+            found_pairs.add((source, target))
     sets = {}
     for name, pairs in evaluation.sets.items():
         sets[name] = Overlap(
             pairs=len(pairs),
-            both=sum(pair in both for pair in pairs),
-            source=sum(source in sources for source, _ in pairs),
-            target=sum(target in targets for _, target in pairs),
+            both=sum(pair in found_pairs for pair in pairs),
+            source=sum(source in found_sources for source, _ in pairs),
+            target=sum(target in found_targets for _, target in pairs),
         )
     overlap = TrainingOverlap(training, sets)
     write_json(output, overlap)

@@ -1,8 +1,8 @@
 """Read pairs of sentences from the files that people have, whatever their format.
 
 A pair file has both sides: a table (TSV, CSV, Parquet), JSON lines, a translation memory (TMX) or a
-test set in WMT's XML. Any other file has the lines of one side, and stands beside that of the other
-side. All of them are read from start to end, so that memory does not grow with the file.
+test set in WMT's XML. Any other file has the lines of one side, and another file those of the other
+side. All files are read from start to end, so that memory does not grow with them.
 """
 
 import csv
@@ -27,47 +27,54 @@ from convs2s.text.languages import is_name_of
 _RECORDS = frozenset({".jsonl", ".json", ".ndjson"})
 _PAIR_FILES = _RECORDS | {".tsv", ".tab", ".csv", ".tmx", ".xml", ".parquet"}
 
-# Names of columns and keys of either side, besides the code of its language.
+# Names of the column or the key of each side, source and target, besides those of its language.
 _SIDE_NAMES = (("source", "src"), ("target", "trg", "tgt"))
 
-# Number of lines by which it is told how a table is written.
+# Number of lines at the beginning of a table that decide how it is read.
 _LINES_OF_HEAD = 20
-# A cell as a spreadsheet writes it that has a quotation mark in it, which is doubled.
+# Maximum number of names that a message lists.
+_MOST_SHOWN = 20
+# A cell that a spreadsheet has put into quotation marks because it has such marks, now doubled.
 _DOUBLED = re.compile(r'"(?:[^"]|"")*""(?:[^"]|"")*"')
+# Half of a surrogate pair, which JSON can escape.
 _HALF_CHARACTER = re.compile("[\ud800-\udfff]")
 _ROWS_OF_PARQUET = 1024
 
 
 @dataclass(frozen=True)
 class TableHead:
-    """How the beginning of a table was understood."""
+    """What the beginning of a table says of its columns."""
 
     name: str
     columns: tuple[int, int]
     """The numbers, from 1, of the columns of source and target."""
     titles: list[str] | None
-    """The cells of the first row, if they name the columns, so that they are no pair."""
+    """The cells of the first row if they name the columns; None if the first row is a pair."""
 
 
 @dataclass(frozen=True)
 class Reading:
-    """What of a pair file is read."""
+    """What to read from pair files."""
 
     languages: Languages
     columns: tuple[str, str] | None = None
-    """Names or numbers, from 1, of a table's columns; None: by their names, or the only two."""
+    """The two columns of a table, or keys of a record, by name or, for a table, by number from 1.
+
+    None: those that are named like the two sides, or else the only two columns.
+    """
     reference: str | None = None
-    """The translator of the reference of a test set of WMT; None: the only one."""
+    """The translator of the reference to read from a test set of WMT; None: the only one."""
     tables: list[TableHead] = field(default_factory=list)
-    """The tables that were read so far; whoever reads a table adds its head."""
+    """The tables that were read so far. The function that reads a table adds its head."""
 
 
 def read_files(files: Sequence[str], reading: Reading) -> Iterator[LinePair]:
     """Yield the pairs of all files, one after the other, with all characters as they are.
 
-    Each name is a path, or ``ARCHIVE#MEMBER``. Of an archive without a member, the only pair file
-    is read, or the only two files whose names end in the languages. Files of one side are taken two
-    by two; which side they are, the languages at the end of their names say, or else their order.
+    Each name is a path, or ``ARCHIVE#MEMBER``. If an archive is named without a member, its only
+    pair file is read, or its only two files whose names end in the languages. Files of one side are
+    taken in pairs, in the order in which they are named. The first of a pair is the source, unless
+    the languages at the ends of their names say the opposite.
 
     Raises:
         UserError: a file cannot be read, or is not of the format that its name states. The message
@@ -80,24 +87,24 @@ def read_files(files: Sequence[str], reading: Reading) -> Iterator[LinePair]:
                 f"{file}: is a URL: download the file, or name it in a task (docs/data.md)"
             )
         names += _members(file, reading.languages) if is_archive(file) else [file]
-    sides = [name for name in names if _suffix(name) not in _PAIR_FILES]
-    # A single file of another name is a table, as it has no other side.
-    if len(sides) == 1:
-        sides = []
-    if len(sides) % 2:
+    one_sided = [name for name in names if _suffix(name) not in _PAIR_FILES]
+    # A single one has no other side, so it must be a table.
+    if len(one_sided) == 1:
+        one_sided = []
+    if len(one_sided) % 2:
         raise UserError(
-            f"{sides[-1]}: has no other side: name the two files of a pair, or rename a table to "
-            "NAME.tsv"
+            f"{one_sided[-1]}: has no other side: name the two files of a pair, or rename a table "
+            "to NAME.tsv"
         )
     for name in names:
-        if name not in sides:
+        if name not in one_sided:
             yield from _checked(_read_pair_file(name, reading), name)
-    for first, second in zip(sides[::2], sides[1::2], strict=True):
+    for first, second in zip(one_sided[::2], one_sided[1::2], strict=True):
         yield from _checked(_read_sides(first, second, reading.languages), first)
 
 
 def _suffix(name: str) -> str:
-    """Return the suffix of a file's name in lower case, without that of a compression."""
+    """Return the suffix of a file in lower case: .tsv of ``A.zip#B.TSV`` and of ``B.tsv.gz``."""
     path = PurePath(name.lower().rpartition("#")[2])
     if compression_of(path.name) is not None:
         path = path.with_suffix("")
@@ -105,7 +112,11 @@ def _suffix(name: str) -> str:
 
 
 def _members(archive: str, languages: Languages) -> list[str]:
-    """Return the files to read of an archive, as ``ARCHIVE#MEMBER``."""
+    """Return the files to read from an archive, as ``ARCHIVE#MEMBER``.
+
+    Raises:
+        UserError: the archive has neither two files of one side nor exactly one pair file.
+    """
     members = []
     for member in member_names(archive):
         is_hidden = member.startswith("__MACOSX/") or "/." in f"/{member}"
@@ -114,10 +125,11 @@ def _members(archive: str, languages: Languages) -> list[str]:
     endings = (f".{languages.source}", f".{languages.target}")
     sides = [member for member in members if _suffix(member) in endings]
     chosen = [member for member in members if _suffix(member) in _PAIR_FILES]
-    if len({_suffix(member) for member in sides}) == len(sides) == 2:
+    has_one_of_each = len(sides) == 2 and _suffix(sides[0]) != _suffix(sides[1])
+    if has_one_of_each:
         chosen = sides
     elif len(chosen) != 1:
-        shown = ", ".join(members[:_LINES_OF_HEAD]) or "none"
+        shown = ", ".join(members[:_MOST_SHOWN]) or "none"
         raise UserError(
             f"{archive}: expected two files that end in {' and '.join(endings)}, or one pair file; "
             f"name the member to read, as in {archive}#MEMBER; its files are: {shown}"
@@ -126,10 +138,10 @@ def _members(archive: str, languages: Languages) -> list[str]:
 
 
 def _checked(pairs: Iterable[LinePair], name: str) -> Iterator[LinePair]:
-    """Yield pairs whose texts can be those of sentences.
+    """Yield the pairs, and check that each text can be a sentence.
 
     Raises:
-        UserError: a text has NUL, is too long, or has half a character, as JSON can escape it.
+        UserError: a text has a NUL character or half of a character, or is too long.
     """
     for number, pair in enumerate(pairs, start=1):
         for text in pair:
@@ -152,15 +164,16 @@ def _checked(pairs: Iterable[LinePair], name: str) -> Iterator[LinePair]:
 
 
 def _read_sides(first: str, second: str, languages: Languages) -> Iterator[LinePair]:
-    """Yield the line pairs of two files; the languages at the ends of their names tell the sides.
+    """Yield the line pairs of two files, of which the first is the source.
+
+    The two are exchanged if the languages at the ends of their names say the opposite.
 
     Raises:
         UserError: they differ in their number of lines, or both are tables.
     """
-    if (_suffix(first), _suffix(second)) == (
-        f".{languages.target}",
-        f".{languages.source}",
-    ):
+    starts_with_target = _suffix(first) == f".{languages.target}"
+    ends_with_source = _suffix(second) == f".{languages.source}"
+    if starts_with_target and ends_with_source:
         first, second = second, first
     references = map(parse_file_reference, (first, second))
     files = {file.location: Path(file.location) for file in references}
@@ -175,7 +188,7 @@ def _read_sides(first: str, second: str, languages: Languages) -> Iterator[LineP
 
 
 def _read_pair_file(name: str, reading: Reading) -> Iterator[LinePair]:
-    """Yield the pairs of a file that has both sides; one without a known suffix is a table."""
+    """Yield the pairs of a file that has both sides. A file without a known suffix is a table."""
     suffix = _suffix(name)
     if suffix == ".parquet":
         for number, row in enumerate(_rows_of_parquet(name), start=1):
@@ -208,21 +221,21 @@ def _read_table(
         rows = _quoted_rows(lines, "\t", name)
     else:
         rows = _plain_rows(lines, name)
-    count = 0  # number of all columns
+    width = 0  # number of columns, 0 before the first row
     for number, row in rows:
         # An empty line is no row.
         if row in ([], [""]):
             continue
-        if not count:
-            count = len(row)
+        if not width:
+            width = len(row)
             (source, target), is_header = _columns(row, name, reading)
             titles = row if is_header else None
             reading.tables.append(TableHead(name, (source + 1, target + 1), titles))
             if is_header:
                 continue
-        if len(row) != count:
+        if len(row) != width:
             raise UserError(
-                f"{name}:{number}: expected {count} cells, as in the first row, not "
+                f"{name}:{number}: expected {width} cells, as in the first row, not "
                 f"{len(row)}: is a tab or a quotation mark missing, or one too many?"
             )
         yield row[source], row[target]
@@ -237,8 +250,11 @@ def _is_quoted(line: str) -> bool:
 def _plain_rows(lines: Iterable[str], name: str) -> Iterator[tuple[int, list[str]]]:
     """Yield the number and the cells of each line of a tab-separated table.
 
-    A quotation mark is text. A cell is read as a spreadsheet writes it only if it is in quotation
-    marks and has doubled ones in it, which no text has.
+    Quotation marks are text. The exception is a cell that is in quotation marks and has doubled
+    ones in it: only a spreadsheet writes such a cell, and its marks are removed.
+
+    Raises:
+        UserError: a line has no tab.
     """
     for number, line in enumerate(lines, start=1):
         cells = line.rstrip("\r").split("\t")
@@ -281,23 +297,26 @@ def _quoted_rows(
 
 
 def _delimiter(head: Sequence[str], name: str, reading: Reading) -> str:
-    """Return what separates the cells of a CSV table.
+    """Return the delimiter of the cells of a CSV table.
 
-    It is what separates columns whose names are those of the two sides, or else what separates the
-    first lines into the same number of cells, two or more.
+    It is a delimiter with which the first row names both sides, or else the only delimiter that
+    splits each of the first lines into the same number of cells, two or more.
+
+    Raises:
+        UserError: no delimiter does, or several do.
     """
     likely = []
     for delimiter in (",", ";", "\t"):
-        rows = csv.reader((f"{line}\n" for line in head), delimiter=delimiter)
+        reader = csv.reader((f"{line}\n" for line in head), delimiter=delimiter)
         try:
-            cells = list(rows)
+            rows = list(reader)
             # The last row may go on after these lines.
-            cells = cells[:-1] or cells
+            rows = rows[:-1] or rows
         except csv.Error:
             continue
-        if cells and _named(cells[0], reading.languages):
+        if rows and _named(rows[0], reading.languages):
             return delimiter
-        counts = {len(row) for row in cells if row}
+        counts = {len(row) for row in rows if row}
         if len(counts) == 1 and counts != {1}:
             likely.append(delimiter)
     if len(likely) != 1:
@@ -314,9 +333,11 @@ def _columns(
 ) -> tuple[tuple[int, int], bool]:
     """Return the places of the two columns to read, and whether the first row names columns.
 
+    Places are counted from 0.
+
     Raises:
-        UserError: the columns that ``reading`` states are not there; or it states none, and the row
-            neither names the languages nor has exactly two cells.
+        UserError: the table does not have the columns that ``reading`` states; or ``reading``
+            states none, and the first row neither names the two sides nor has exactly two cells.
     """
     named = _named(first, reading.languages)
     stated = reading.columns
@@ -337,6 +358,7 @@ def _columns(
         if all(re.fullmatch("[1-9][0-9]{0,3}", column) for column in stated):
             places = (int(stated[0]) - 1, int(stated[1]) - 1)
             if max(places) < len(first):
+                # Numbers do not tell whether the first row names columns.
                 return places, named is not None
         problem = f"no columns {' and '.join(stated)}; its first row has"
     shown = ", ".join(repr(cell[:20]) for cell in first)
@@ -344,18 +366,20 @@ def _columns(
 
 
 def _named(names: Iterable[object], languages: Languages) -> tuple[int, int] | None:
-    """Return the places of the names of the two sides, or None if one is not there once.
+    """Return the places, from 0, of the names of the two sides.
 
-    A name is that of a language, such as en, en-US, Romanian or Română, or source or target.
+    Return None if a side is not named exactly once. A side is named by its language, such as en,
+    en-US, Romanian or Română, or by a word such as source or target.
     """
     places: list[int] = []
     sides = zip((languages.source, languages.target), _SIDE_NAMES, strict=True)
-    for language, further in sides:
+    for language, side_names in sides:
         found = []
         for place, name in enumerate(names):
             text = str(name).strip().lower()
+            # Codes are short, such as zh-hant-hk. A sentence can begin like one: "No-one came".
             is_code = len(text) <= 12 and speaks(text, language)
-            if is_code or text in further or is_name_of(text, language):
+            if is_code or text in side_names or is_name_of(text, language):
                 found.append(place)
         if len(found) != 1:
             return None
@@ -386,7 +410,11 @@ def _read_records(
 def _pair_of_record(
     record: dict[str, object], place: str, reading: Reading
 ) -> LinePair:
-    """Return the two texts of a record; a text that is null is empty."""
+    """Return the source and the target text of a record. For null, the text is empty.
+
+    Raises:
+        UserError: the record does not have the two keys, or a value is not a text.
+    """
     translation = record.get("translation")
     if isinstance(translation, dict):
         record = translation
@@ -399,7 +427,7 @@ def _pair_of_record(
         raise UserError(
             f"{place}: expected the keys {reading.languages.source} and "
             f"{reading.languages.target}, or choose two by --columns; there are: "
-            f"{', '.join(keys[:_LINES_OF_HEAD]) or 'none'}"
+            f"{', '.join(keys[:_MOST_SHOWN]) or 'none'}"
         )
     texts = []
     for key in chosen:

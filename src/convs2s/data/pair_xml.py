@@ -27,14 +27,14 @@ _ENCODINGS = frozenset({"utf-8", "utf-16", "us-ascii", "iso-8859-1"})
 # Number of bytes before a fault that are shown to tell the encoding.
 _BYTES_BEFORE = 40
 
-# Elements within a segment of a translation memory whose content is another format's code.
+# Elements within a segment of a translation memory that contain markup of the translated document.
 _CODE = frozenset({"bpt", "ept", "ph", "it", "ut", "sub"})
 
 
 def speaks(tag: str, language: str) -> bool:
-    """Return whether a file's name of a language, such as en-US, means the task's, such as en.
+    """Return whether the tag of a language in a file, such as en-US, means a task's, such as en.
 
-    Of a task's language, the part before an underscore counts: en_title is English.
+    Only the part of the task's language before an underscore counts: en_title is English.
     """
     primary = re.split("[-_]", tag.strip().lower())[0]
     return primary == language.partition("_")[0]
@@ -43,15 +43,15 @@ def speaks(tag: str, language: str) -> bool:
 def read_tmx(stream: BinaryIO, languages: Languages, name: str) -> Iterator[LinePair]:
     """Yield the two texts of each translation unit of a translation memory.
 
-    A text that the unit does not have is empty. A language's variants, such as en-US, are the
-    language; if a unit has several, the first counts. Codes of the format of the translated
-    document within a segment are left out.
+    A text that the unit does not have is empty. A variant, such as en-US, counts as the language
+    itself. If a unit has several texts in a language, the first one that is not empty is used.
+    Markup of the translated document within a segment is left out.
 
     Raises:
         UserError: the file is not XML, has entities, or has no unit in both languages. The message
             begins with ``name``, the name of the file.
     """
-    # The languages in the file, in the order in which they occur first.
+    # The languages in the file, in the order of their first occurrence, for the message.
     found: dict[str, None] = {}
     is_paired = False
     for unit in _elements(stream, "tu", name):
@@ -84,7 +84,7 @@ def read_wmt(
 
     Args:
         stream: The file, in the format of WMT 2021 and later.
-        languages: Those of the source and of the references.
+        languages: The languages of the source and of the references.
         reference: The translator of the reference, such as A. None takes the only reference.
         name: Name of the file for messages.
 
@@ -92,14 +92,14 @@ def read_wmt(
         UserError: the file is not XML, has entities, has no such reference, or has several and
             ``reference`` is None. The message begins with ``name``.
     """
-    # The sides in the file, as a message shows them, in the order in which they occur first.
+    # The sides in the file, in the order of their first occurrence, for the message.
     found: dict[str, None] = {}
     is_paired = False
     for document in _elements(stream, "doc", name):
+        # Id of a segment -> text.
         sources: dict[str, str] = {}
-        references: dict[
-            str, dict[str, str]
-        ] = {}  # translator -> id of a segment -> text
+        # Translator -> id of a segment -> text.
+        references: dict[str, dict[str, str]] = {}
         for side in document.iter():
             language = side.get("lang", "")
             translator = side.get("translator", "")
@@ -116,9 +116,10 @@ def read_wmt(
             )
         chosen = next(iter(references), "") if reference is None else reference
         translations = references.get(chosen, {})
-        is_paired = is_paired or any(translations.get(number) for number in sources)
-        for number, source in sources.items():
-            yield source, translations.get(number, "")
+        for segment_id, source in sources.items():
+            translation = translations.get(segment_id, "")
+            is_paired = is_paired or bool(translation)
+            yield source, translation
     if not is_paired:
         wanted = f"reference {reference}" if reference else "reference"
         raise UserError(
@@ -128,20 +129,21 @@ def read_wmt(
 
 
 def _add(found: dict[str, None], shown: str) -> None:
-    """Add what a message shows of a file, of which it may have any number."""
+    """Add a text for a message, up to a limit, because a file may have any number of them."""
     if len(found) < MOST_LANGUAGES_SHOWN:
         found.setdefault(shown)
 
 
 def _segments(side: Element) -> dict[str, str]:
-    """Return the texts of the segments below an element by their ids."""
+    """Return the text of each segment below an element, by the segment's id."""
     return {segment.get("id", ""): _line(segment) for segment in side.iter("seg")}
 
 
 def _line(segment: Element) -> str:
-    """Return the text of a segment as one line, without code."""
+    """Return the text of a segment as one line, without the document's markup."""
     for element in segment.iter():
         if element.tag in _CODE:
+            # clear() would also remove the text after the element.
             following = element.tail
             element.clear()
             element.tail = following
@@ -149,11 +151,11 @@ def _line(segment: Element) -> str:
 
 
 class _Builder:
-    """Builds the elements that have a tag. Of everything outside of them, nothing is kept."""
+    """Builds the elements that have a given tag, and keeps nothing of what is outside of them."""
 
     def __init__(self, tag: str) -> None:
         self.complete: list[Element] = []
-        self.depth = 0  # number of open elements, from the one with the tag on
+        self.depth = 0  # number of open elements, counted from the one with the tag
         self._tag = tag
         self._tree = TreeBuilder()
 
@@ -176,7 +178,12 @@ class _Builder:
 
 
 def _elements(stream: BinaryIO, tag: str, name: str) -> Iterator[Element]:
-    """Parse a file, and yield each element with a tag when it has ended."""
+    """Parse a file in blocks, and yield each element with the tag ``tag`` when it has ended.
+
+    Raises:
+        UserError: the file is not well-formed, has an entity or another encoding, or an element is
+            too large. The message begins with ``name`` and the number of the line.
+    """
     builder = _Builder(tag)
     parser = expat.ParserCreate()
     parser.buffer_text = True
@@ -185,15 +192,15 @@ def _elements(stream: BinaryIO, tag: str, name: str) -> Iterator[Element]:
     parser.CharacterDataHandler = builder.text
     parser.EntityDeclHandler = _refuse_entity
     parser.XmlDeclHandler = _check_encoding
-    read = 0
+    block_start = 0  # bytes before the block
     kept = 0  # bytes of the open element, or of a tag that is not complete
     while True:
         block = stream.read(STEP_BYTES)
-        read += len(block)
+        is_last = not block
         try:
-            parser.Parse(block, not block)
+            parser.Parse(block, is_last)
         except expat.ExpatError as error:
-            place = max(0, parser.ErrorByteIndex - read + len(block))
+            place = max(0, parser.ErrorByteIndex - block_start)
             reason = f"{expat.errors.messages[error.code]}; make the file again"
             if block[place : place + 1] >= b"\x80":
                 advice = encoding_advice(block[max(0, place - _BYTES_BEFORE) :])
@@ -203,7 +210,8 @@ def _elements(stream: BinaryIO, tag: str, name: str) -> Iterator[Element]:
             ) from None
         except UserError as error:
             raise UserError(f"{name}:{parser.CurrentLineNumber}: {error}") from None
-        is_between = not builder.depth and parser.CurrentByteIndex > read - len(block)
+        # No element is open, and a tag or a text has ended within this block.
+        is_between = not builder.depth and parser.CurrentByteIndex > block_start
         kept = 0 if builder.complete or is_between else kept + len(block)
         if kept > LARGEST_ELEMENT_BYTES:
             raise UserError(
@@ -212,8 +220,9 @@ def _elements(stream: BinaryIO, tag: str, name: str) -> Iterator[Element]:
             )
         yield from builder.complete
         builder.complete.clear()
-        if not block:
+        if is_last:
             return
+        block_start += len(block)
 
 
 def _check_encoding(_version: str, encoding: str | None, _standalone: int) -> None:

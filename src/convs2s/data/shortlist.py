@@ -64,12 +64,12 @@ class Shortlist:
             frequent: Number of most frequent target types that are always selected.
             most: Maximum number of candidates of a source word.
         """
-        # Candidates of each source type.
+        # The candidates of each source type, as target indices.
         rows: list[list[int]] = [[] for _ in range(len(source))]
         for source_word, target_words in table:
             if source_word not in source:
                 continue
-            # encode appends </s>.
+            # `Vocabulary.encode` appends </s>.
             source_index, _ = source.encode([source_word])
             target_indices = target.encode(target_words)
             known = [index for index in target_indices if index not in (UNKNOWN, END)]
@@ -124,7 +124,7 @@ class Shortlist:
 
 
 def places_of(types: Types, tokens: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """Return the index of each token in ``types``, or that of ``<unk>`` if it is not selected.
+    """Return the index in ``types`` of each token, or of ``<unk>`` for a token that is not there.
 
     ``tokens`` are vocabulary indices of any shape, and the result has the same shape.
     """

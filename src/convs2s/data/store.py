@@ -60,13 +60,13 @@ def _lists(rows: Sequence[Sequence[int]]) -> pa.ListArray:
     for row in rows:
         values.extend(row)
         offsets.append(len(values))
-    parts = []
+    arrays = []
     for numbers in (offsets, values):
-        # None stands in place of a validity bitmap, as no value is missing. pa.array is not used
+        # None in place of a validity bitmap says that no value is missing. pa.array is not used
         # because it imports pandas.
         buffers = [None, pa.py_buffer(numbers)]
-        parts.append(pa.Array.from_buffers(pa.int32(), len(numbers), buffers))
-    return pa.ListArray.from_arrays(*parts)
+        arrays.append(pa.Array.from_buffers(pa.int32(), len(numbers), buffers))
+    return pa.ListArray.from_arrays(*arrays)
 
 
 def require_prepared(path: Path) -> None:
@@ -76,6 +76,7 @@ def require_prepared(path: Path) -> None:
     """
     if path.is_file():
         return
+    # The path is TASK/dataset/FILE.
     task = path.absolute().parent.parent
     if not task.is_dir():
         raise UserError(
@@ -83,6 +84,7 @@ def require_prepared(path: Path) -> None:
             "such as results/demo_en_fr, which `snakemake prepare --config 'tasks=[demo_en_fr]'` "
             "makes"
         )
+    # The rule that makes a store also makes its description, which is a .json file beside it.
     store = path.with_suffix(".arrow")
     raise UserError(f"{path}: no such file: run `snakemake {store}` to make it")
 
@@ -118,6 +120,7 @@ class TokenStore:
                 f"{path}: its batches do not have {ROWS_PER_BATCH} pairs each, so another version "
                 "of this project wrote it: remove it, and run `snakemake prepare` to make it again"
             )
+        # Side -> the offsets and the values of each record batch.
         self._columns: dict[str, list[tuple[TokenRow, TokenRow]]] = {}
         for side in SIDES:
             self._columns[side] = [_arrays(batch.column(side)) for batch in batches]
@@ -144,6 +147,7 @@ class TokenStore:
         Only the offsets are read, not the tokens. The array has the smallest integer type that
         holds all lengths, often uint8, so convert it before you calculate with it.
         """
+        # np.concatenate needs an array even if the store has no batches.
         parts: list[Lengths] = [np.zeros(0, np.uint8)]
         for offsets, _ in self._columns[side]:
             lengths = np.diff(offsets)

@@ -17,7 +17,7 @@ from convs2s.files.text import write_json, write_lines
 from convs2s.text.sentences import first_sentence
 
 _NUMERIC_ID = re.compile(r"(\d{3,4})\.(\d+)")
-# Since January 2015, arXiv ids have five digits after the full stop.
+# Since January 2015, arXiv ids (YYMM.NUMBER) have five digits after the full stop.
 _FIVE_DIGITS_SINCE = 1501
 _WITHDRAWN = re.compile(r"\b(has|have) been withdrawn\b", re.IGNORECASE)
 
@@ -42,8 +42,8 @@ def write_title_corpus(
     """Write the pairs of the parts train, valid and test, and counts of the papers.
 
     Args:
-        records: Tables of papers, as the configuration names them. Of several records with the same
-            id, the first one counts.
+        records: Tables of papers, as the configuration names them. If several records have the same
+            id, the first one is used.
         files: Maps the location in each name to the local file.
         one_in: On average, one paper in this number is in test, and one in valid.
         outputs: The folder for the files of pairs, ``TITLE_FILES``.
@@ -71,12 +71,12 @@ def write_title_corpus(
             columns = ("arxiv_id", "title", "abstract")
             for id_text, title, abstract in read_columns(lines, columns, name):
                 identifier = arxiv_identifier(id_text)
-                paper = Paper(
-                    identifier, first_sentence(abstract), " ".join(title.split())
-                )
+                sentence = first_sentence(abstract)
+                paper = Paper(identifier, sentence, " ".join(title.split()))
                 papers.setdefault(identifier, paper)
                 read += 1
     kept, dropped = _without_unsuitable(papers.values())
+    # Each part has two files, so its name occurs twice.
     parts: dict[str, list[Paper]] = {name.partition(".")[0]: [] for name in TITLE_FILES}
     for paper in kept:
         parts[_part_of(paper, one_in)].append(paper)
@@ -121,6 +121,7 @@ def arxiv_identifier(text: str) -> str:
     if not match:
         # An id from before 2007, such as cs/0607081.
         return text
+    # YYMM without leading zeros.
     month = int(match[1])
     digits = 5 if month >= _FIVE_DIGITS_SINCE else 4
     number = round(float(f"0.{match[2]}") * 10**digits)

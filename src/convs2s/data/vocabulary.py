@@ -16,6 +16,10 @@ UNKNOWN = 2
 
 SPECIAL_TOKENS = ("<pad>", "</s>", "<unk>")
 HEADER = "type\tcount"
+"""The first line of a table of counts."""
+
+# At most 18 digits, so that a count fits into 64 bits.
+_COUNT = re.compile("[0-9]{1,18}")
 
 
 class Vocabulary:
@@ -25,7 +29,7 @@ class Vocabulary:
     """
 
     def __init__(self, types: Sequence[str]) -> None:
-        """Give the indices from ``len(SPECIAL_TOKENS)`` on to ``types``, in their order.
+        """Number ``types`` in their order, after the special tokens.
 
         ``types`` must not contain the special tokens.
 
@@ -77,9 +81,6 @@ def most_frequent(
             kept.append((token, count))
     kept.sort(key=lambda entry: (-entry[1], entry[0]))
     return kept[:size]
-
-
-_COUNT = re.compile("[0-9]{1,18}")
 
 
 def write_counts(path: str | Path, types: Iterable[tuple[str, int]]) -> None:

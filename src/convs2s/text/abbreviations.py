@@ -8,8 +8,8 @@ import re
 from functools import cache
 
 BEFORE_NUMBER = "#"
-"""Ends an abbreviation that counts only before a number, because it often ends a sentence or is
-a word as well: the Sun, and "Sun. 5 May"."""
+"""Marks an abbreviation that counts only before a number. It often ends a sentence, or is a word as
+well: "Sun." is an abbreviation in "Sun. 5 May", but not after "They saw the"."""
 
 _ABBREVIATIONS = {
     "bg": """акад ал арх бл бул вж вх гл гр доц ет жк изд инж млн млрд напр общ обл
@@ -114,8 +114,8 @@ _ABBREVIATIONS = {
     "uk": """акад англ бул буд вул гл див доц ім кв корп лат млн млрд напр нім обл пл
         пп прим пров просп проф ред рис рос стор табл тел тис тт""",
 }
-"""Language -> its abbreviations without their full stops. One that begins with a small letter
-counts with a capital, too."""
+"""Language -> its abbreviations without their full stops. If one begins with a small letter, it
+may begin with a capital in a text."""
 
 _ENDINGS = {"de": "str", "nl": "str"}
 """Language -> how abbreviated names of its streets end, such as "Goethestr"."""

@@ -24,8 +24,8 @@ from convs2s.files.text import NO_MARK, atomic_text, read_line_pairs
 from convs2s.text.fast_align import Side, most_probable_links
 from convs2s.text.links import Link, grow_diag_final_and, read_links
 
-# Maximum number of words of a sentence. Memory and time grow with the product of the two lengths,
-# and no model has more positions than this.
+# Maximum number of words of a sentence. It is limited because memory and time grow with the product
+# of the two lengths. No model has more positions than this.
 _MOST_WORDS = 1023
 
 # Prior probability that eflomal gives no link to a word. It is lower than eflomal's default of 0.2,
@@ -131,6 +131,7 @@ def _fast_align_directions(sample: Sample, states: Path) -> Directions:
 
 def _numbered(sentences: Iterable[str]) -> Side:
     """Number the distinct words in order of first occurrence; return the sentences as numbers."""
+    # A word that has no number yet gets the next one.
     numbers: defaultdict[str, int] = defaultdict(lambda: len(numbers))
     words = array("i")
     starts = array("q", [0])

@@ -24,7 +24,9 @@ from convs2s.files.limits import GLOSSARY_SECONDS, LARGEST_GLOSSARIES
 from convs2s.files.text import read_lines
 from convs2s.text.reserved_words import RESERVED_WORDS
 
+# The mark of a token that does not end its word, with the space after it.
 _JOINT = re.compile("@@( |$)")
+# The first line of codes may state a version.
 _MARK = "#version:"
 _VERSION = f"{_MARK} 0.2\n"
 _STATED_VERSION = re.compile(rf"{_MARK} 0\.[12][ \r]*")
@@ -33,8 +35,8 @@ _STATED_VERSION = re.compile(rf"{_MARK} 0\.[12][ \r]*")
 _CACHED_WORDS = 1 << 16
 # The end of a word in the lines of the codes.
 _ENDS_WORD = "</w>"
-# Share of a vocabulary's types that codes need not make: words that glossaries keep whole, and
-# types that only fill up the vocabulary of an imported model.
+# Share of a vocabulary's types that its codes need not be able to make. Such types are words that
+# glossaries keep whole, and types that only fill up the vocabulary of an imported model.
 _TOLERATED_SHARE = 0.1
 
 
@@ -60,7 +62,7 @@ def learn_codes(word_counts: Iterable[tuple[str, int]], merges: int) -> str:
         return _VERSION
     lines = (f"{word} {count}\n" for word, count in counts)
     codes = io.StringIO()
-    # Hides subword-nmt's progress bar and its remarks.
+    # Hide subword-nmt's progress bar and its remarks.
     with redirect_stderr(io.StringIO()):
         learn_bpe(lines, codes, merges, is_dict=True)
     return codes.getvalue()
@@ -118,7 +120,7 @@ class Glossaries:
         for pattern in self._patterns:
             pieces = []
             for part in parts:
-                # Positions in the part.
+                # The positions at which the part is cut, and its two ends.
                 cuts = [0, len(part)]
                 for span in _spans(pattern, part):
                     cuts += span
@@ -169,7 +171,7 @@ def _spans(pattern: Any, text: str) -> list[tuple[int, int]]:
 
 
 class Bpe:
-    """Splits words by BPE codes. `split` caches the tokens of the words that it has split last."""
+    """Splits words by BPE codes. `split` caches the tokens of the words that were used last."""
 
     def __init__(
         self,
@@ -195,19 +197,17 @@ class Bpe:
                 "no BPE token is frequent enough: lower the vocabulary's threshold"
             )
         known = None if vocabulary is None else set(vocabulary)
-        # subword-nmt is given the number of merges, because without it it ends the process if there
-        # are none.
+        # The number of merges is passed because subword-nmt otherwise ends the process if the codes
+        # have no merges.
         self._bpe = BPE(io.StringIO(codes), len(merges_of(codes)), vocab=known)
         # subword-nmt gets no glossaries, because its own search for them has no time limit.
         self._glossaries = Glossaries(glossaries)
-        self._remembered_split = lru_cache(_CACHED_WORDS)(self._split_word)
+        self._cached_split = lru_cache(_CACHED_WORDS)(self._split_word)
 
     def split(self, words: str) -> str:
         """Split each word of a line, and return the tokens joined by single spaces."""
         inner = words.strip("\r\n ")
-        return " ".join(
-            [self._remembered_split(word) for word in inner.split(" ") if word]
-        )
+        return " ".join([self._cached_split(word) for word in inner.split(" ") if word])
 
     def _split_word(self, word: str) -> str:
         return " ".join(self.tokens(word))
@@ -287,6 +287,7 @@ def check_codes(codes: str, place: str = "BPE codes, line ") -> None:
         raise UserError(
             f"{place}1: expected '{_MARK} 0.1' or '{_VERSION.strip()}', found {first[:80]!r}"
         )
+    # A version line consists of two words as well.
     for number, line in enumerate(lines, start=1):
         if len(line.strip("\r\n ").split(" ")) != 2:
             raise UserError(
@@ -298,10 +299,10 @@ def check_codes(codes: str, place: str = "BPE codes, line ") -> None:
 def types_of_other_codes(codes: str, types: Sequence[str]) -> str | None:
     """Return how many types of a vocabulary the codes cannot make, such as "310 of 1,200".
 
-    Return None if the codes can have made the vocabulary, apart from a few types. This tells
-    whether codes belong to a vocabulary: a model file contains the source side's codes only, and
-    the target side may have been split by other codes. Types of a single character need no merge
-    and are not counted.
+    Return None if they can make all of them but a few, so that the codes belong to the vocabulary.
+    The test is needed because a model file contains the source side's codes only, and the target
+    side may have been split by other codes. Types of a single character need no merge and are not
+    counted.
     """
     made_tokens = set()
     for merge in merges_of(codes):
@@ -311,7 +312,7 @@ def types_of_other_codes(codes: str, types: Sequence[str]) -> str | None:
         else:
             made_tokens.add(f"{merged}@@")
     merged_types = [token for token in types if len(token.removesuffix("@@")) > 1]
-    strange = sum(token not in made_tokens for token in merged_types)
-    if strange <= _TOLERATED_SHARE * len(merged_types):
+    not_made = sum(token not in made_tokens for token in merged_types)
+    if not_made <= _TOLERATED_SHARE * len(merged_types):
         return None
-    return f"{strange:,} of {len(merged_types):,}"
+    return f"{not_made:,} of {len(merged_types):,}"

@@ -72,9 +72,10 @@ def reason_to_drop(
     maximum: int | None,
     ratio: float | None,
 ) -> Reason | None:
-    """Return the first of :data:`REASONS` that applies to a pair of tidied lines by itself.
+    """Return the first of :data:`REASONS` that applies to a pair of tidied lines, or None.
 
-    Return None if there is none. For the limits see :func:`tokenize_and_filter`.
+    The reason "overlap" is not checked, because it depends on other text. For the limits see
+    :func:`tokenize_and_filter`.
     """
     if not source or not target:
         return "empty"
@@ -123,7 +124,8 @@ def tokenize_and_filter(
         preparation: Name of the preparation that ``prepare`` belongs to, for the report.
         prepare: The functions that turn a raw line into words, for the source and the target. By
             default they only delete ``|``, as clean-corpus-n.perl does.
-        shares_line: Pairs for which it returns True are dropped; None drops no such pair.
+        shares_line: Tells which pairs to drop because a line of them is also validation or test
+            text. None keeps such pairs.
     """
     limits = f"minimum {minimum}, maximum {maximum}, ratio {ratio}"
     counts = FilterReport(

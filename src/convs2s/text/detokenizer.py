@@ -70,17 +70,19 @@ class Detokenizer:
         # Like the script's list of words, this one begins with an empty word.
         words = plain.rstrip(" ").split(" ")
         text: list[str] = []
-        space = " "
+        # What separates the next word from the one before it.
+        separator = " "
         open_quotes: set[str] = set()
         for position, word in enumerate(words):
             joins_before, joins_after = self._joins(words, position, open_quotes)
+            # In French, a space comes before these marks, although they join the word before.
             if self._language == "fr" and word in _SPACED_IN_FRENCH:
                 text.append(" ")
             elif not joins_before:
-                text.append(space)
+                text.append(separator)
             is_ending = self._language == "fi" and _is_finnish_ending(words, position)
             text.append(word.lower() if is_ending else word)
-            space = "" if joins_after else " "
+            separator = "" if joins_after else " "
         single_spaced = re.sub(" +", " ", "".join(text))
         return single_spaced.removeprefix(" ").removesuffix(" ")
 
@@ -90,7 +92,7 @@ class Detokenizer:
         position: int,
         open_quotes: set[str],
     ) -> tuple[bool, bool]:
-        """Return whether no space separates a word from the one before, and from the one after.
+        """Return whether a word joins the word before it without a space, and the one after it.
 
         ``open_quotes`` are the kinds of quotation marks that are open. If the word is a quotation
         mark, the set is changed.
@@ -109,12 +111,14 @@ class Detokenizer:
             return self._quote_joins(word, before, open_quotes)
         match self._language:
             case "en":
-                joins = _ENGLISH_CONTRACTION.match(word)
-                return bool(joins and _ENDS_IN_LETTER_OR_DIGIT.search(before)), False
+                if not _ENGLISH_CONTRACTION.match(word):
+                    return False, False
+                return _ENDS_IN_LETTER_OR_DIGIT.search(before) is not None, False
             case "fr" | "it":
-                joins = _ELISION.search(word)
+                if not _ELISION.search(word):
+                    return False, False
                 after = _at(words, position + 1)
-                return False, bool(joins and _STARTS_WITH_LETTER.match(after))
+                return False, _STARTS_WITH_LETTER.match(after) is not None
             case "cs":
                 return _czech_joins(words, position)
             case "fi":
@@ -130,6 +134,7 @@ class Detokenizer:
     ) -> tuple[bool, bool]:
         """Open or close a quotation, and return what `_joins` does for the quotation mark."""
         kind = '"' if _DOUBLE_QUOTES.fullmatch(word) else word
+        # In Czech, „ always opens a quotation, and “ always closes one.
         if self._language == "cs" and word == "„":
             open_quotes.discard(kind)
         if self._language == "cs" and word == "“":
@@ -161,8 +166,8 @@ def _is_finnish_ending(words: list[str], position: int) -> bool:
 def _czech_joins(words: list[str], position: int) -> tuple[bool, bool]:
     """Return what `Detokenizer._joins` does for a Czech word that is no punctuation.
 
-    "3 , 5" is a number, and "je - li" and "e - mail" are words with a hyphen. As in the script, the
-    latter are joined only if a further word follows.
+    "3 , 5" is a number, and "je - li" and "e - mail" are words with a hyphen. As in the script, a
+    word with a hyphen is joined only if another word follows it.
     """
     word = words[position]
     before = _at(words, position - 1)

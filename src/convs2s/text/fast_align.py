@@ -6,7 +6,8 @@ thread adds all numbers in a fixed order, so that the same text always gets the 
 
 In section 2 of that paper, a target word at position j of m is aligned to the source word at
 position i of n with a probability proportional to exp(-tension * |j/m - i/n|). On each side of the
-diagonal, the sum over all positions i is a geometric series.
+diagonal, the sum over all positions i is a geometric series. A target word that is aligned to no
+source word is aligned to the null word.
 """
 
 import hashlib
@@ -26,7 +27,7 @@ Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 _ITERATIONS = 5
-# Probability that a target word is aligned to no source word.
+# Probability that a target word is aligned to the null word.
 _NULL_SHARE = 0.08
 # Parameter of the Dirichlet prior over a source word's translations.
 _CONCENTRATION = 0.01
@@ -71,8 +72,8 @@ def most_probable_links(
 ) -> Integers:
     """Return the position of the source word that each target word is aligned to.
 
-    Positions are counted from 0 within the source sentence, and -1 means no source word. The array
-    has an item for each target word of the corpus. No sentence may be empty.
+    Positions are counted from 0 within the source sentence, and -1 is the null word. The array has
+    an item for each target word of the corpus. No sentence may be empty.
 
     The model after each iteration, and at last the links, are kept in the folder ``states``. If a
     killed process has left a state of the same text there, the training continues from it, and
@@ -93,8 +94,10 @@ def most_probable_links(
         model.tension = float(kept["tension"])
         model.probability = kept["probability"].astype(np.float32)
         model.null = kept["null"].astype(np.float64)
+    # The last of the iterations only finds the links, below.
     for iteration in range(done, _ITERATIONS - 1):
         distance = model.iterate()
+        # As in fast_align, the first iteration does not change the tension.
         if iteration:
             model.tension = tightened(model.tension, distance, shapes)
         state.keep(
@@ -120,12 +123,12 @@ class _Pairs:
         self,
         source: Side,
         target: Side,
-        first: int,
-        last: int,
+        begin: int,
+        end: int,
     ) -> None:
-        """Pair the positions of the sentence pairs ``first``, ..., ``last - 1``."""
-        start = target.starts[first]
-        words = target.words[start : target.starts[last]]
+        """Pair the positions of the sentence pairs ``begin``, ..., ``end - 1``."""
+        start = target.starts[begin]
+        words = target.words[start : target.starts[end]]
         # (T,), index of each target word in the corpus
         self.targets: Integers = start + np.argsort(words, kind="stable")
         # (T,), index of each target word's sentence
@@ -133,20 +136,23 @@ class _Pairs:
         source_length = source.lengths[sentence]  # (T,)
         target_length = target.lengths[sentence]  # (T,)
         # (T,), index of the first pair of each target word
-        self.first: Integers = np.cumsum(source_length) - source_length
+        self.first_pair: Integers = np.cumsum(source_length) - source_length
+        target_indices = np.arange(len(self.targets))
         # (P,), index of each pair's target word in ``targets``
-        self.target: Integers = np.repeat(np.arange(len(self.targets)), source_length)
+        self.of_target: Integers = np.repeat(target_indices, source_length)
         # (P,), position of each pair's source word in its sentence, from 0
         self.source_place: Integers = (
-            np.arange(len(self.target)) - self.first[self.target]
+            np.arange(len(self.of_target)) - self.first_pair[self.of_target]
         )
-        source_start = source.starts[sentence][self.target]  # (P,)
+        source_start = source.starts[sentence][self.of_target]  # (P,)
         source_word = source.words[source_start + self.source_place]  # (P,)
-        target_word = target.words[self.targets].astype(np.int64)[self.target]  # (P,)
+        target_words = target.words[self.targets].astype(np.int64)  # (T,)
+        target_word = target_words[self.of_target]  # (P,)
         # (P,), key of each pair's two words, see `_Model`
         self.keys: Integers = target_word * source.types + source_word
+        length_of_source = source_length[self.of_target]  # (P,)
         # (P,), position of each pair's source word, from 1, divided by the sentence's length
-        self.source_share: Floats = (self.source_place + 1) / source_length[self.target]
+        self.source_share: Floats = (self.source_place + 1) / length_of_source
         target_place = self.targets - target.starts[sentence]  # (T,), from 0
         # (T,), position of each target word, from 1, divided by the sentence's length
         self.target_share: Floats = (target_place + 1) / target_length
@@ -155,10 +161,12 @@ class _Pairs:
 
 
 class _Model:
-    """The probabilities of all words as translations of each source word, and of no source word.
+    """The probability of each target word as a translation of each source word.
 
-    The key of a target and a source word, ``target number * source types + source number``,
-    identifies the two words. ``probability`` is in the order of the sorted ``_keys``.
+    Only words that occur in the same sentence pair have a probability. Their key, ``target number *
+    source types + source number``, identifies the two words. ``probability`` has an item for each
+    of the sorted ``_keys``. ``null`` has the probability of each target word as a translation of
+    the null word.
     """
 
     def __init__(self, source: Side, target: Side):
@@ -189,30 +197,31 @@ class _Model:
 
         There are at most ``_AT_ONCE`` pairs at a time, or more if one sentence pair has more.
         """
-        # (S,): number of pairs of positions up to the end of each sentence pair
+        # (S,), number of pairs of positions up to the end of each sentence pair
         ends = np.cumsum(self._source.lengths * self._target.lengths)
-        first = 0
+        begin = 0
         pairs_before = 0
-        while first < len(ends):
+        while begin < len(ends):
             fitting = int(np.searchsorted(ends, pairs_before + _AT_ONCE, side="right"))
-            last = max(first + 1, fitting)
-            yield _Pairs(self._source, self._target, first, last)
-            first = last
-            pairs_before = int(ends[last - 1])
+            end = max(begin + 1, fitting)
+            yield _Pairs(self._source, self._target, begin, end)
+            begin = end
+            pairs_before = int(ends[end - 1])
 
     def _joint(self, pairs: _Pairs) -> tuple[Integers, Floats, Floats]:
         """Return probabilities under the current model.
 
         Returns:
-            The index of each pair's words in the tables of the model, (P,). The joint probability
-            of each pair's position and target word, (P,). The joint probability of no source word
-            and each target word, (T,).
+            The index of each pair's two words in ``probability``, (P,). The joint probability of
+            each pair's source position and target word, (P,). The joint probability of the null
+            word and each target word, (T,).
         """
         slots = np.searchsorted(self._keys, pairs.keys)  # (P,)
-        distance = abs(pairs.target_share[pairs.target] - pairs.source_share)  # (P,)
+        distance = abs(pairs.target_share[pairs.of_target] - pairs.source_share)  # (P,)
         near = np.exp(-self.tension * distance)  # (P,)
-        scale = (1 - _NULL_SHARE) / np.add.reduceat(near, pairs.first)  # (T,)
-        joint = self.probability[slots] * near * scale[pairs.target]  # (P,)
+        # (T,), scales the weights of a target word's source positions to the sum 1 - _NULL_SHARE
+        scale = (1 - _NULL_SHARE) / np.add.reduceat(near, pairs.first_pair)
+        joint = self.probability[slots] * near * scale[pairs.of_target]  # (P,)
         null = self.null[self._target.words[pairs.targets]] * _NULL_SHARE  # (T,)
         return slots, joint, null
 
@@ -229,12 +238,12 @@ class _Model:
         distances = 0.0
         for pairs in self._pairs():
             slots, joint, null = self._joint(pairs)
-            total = np.add.reduceat(joint, pairs.first) + null  # (T,)
-            posterior = joint / total[pairs.target]  # (P,)
+            total = np.add.reduceat(joint, pairs.first_pair) + null  # (T,)
+            posterior = joint / total[pairs.of_target]  # (P,)
             np.add.at(count, slots, posterior.astype(np.float32))
             np.add.at(null_count, self._target.words[pairs.targets], null / total)
             before = pairs.target_share - pairs.target_step  # (T,)
-            distance = abs(before[pairs.target] - pairs.source_share)  # (P,)
+            distance = abs(before[pairs.of_target] - pairs.source_share)  # (P,)
             distances += float((posterior * distance).sum())
         # M step: set the probabilities from the counts by variational Bayes. The tables are
         # processed in parts because temporary arrays of float64 would take twice their memory.
@@ -245,6 +254,7 @@ class _Model:
         for part in parts:
             source_words = self._keys[part] % self._source.types
             np.add.at(totals, source_words, count[part] + _CONCENTRATION)
+        # A number that no word has gets the total 0, at which digamma is not defined.
         norms = _digamma(np.maximum(totals, _CONCENTRATION))
         for part in parts:
             source_words = self._keys[part] % self._source.types
@@ -255,18 +265,18 @@ class _Model:
         return distances / len(self._target.words)
 
     def links(self) -> Integers:
-        """Return the most probable source position of each target word, or -1 for no source word.
+        """Return the most probable source position of each target word, or -1 for the null word.
 
-        If no source word is as probable as the best position, the result is -1. Of equally probable
+        The null word is also taken if it is as probable as the best position. Of equally probable
         positions, the first is taken.
         """
         links = np.full(len(self._target.words), -1)
         for pairs in self._pairs():
             _, joint, null = self._joint(pairs)
-            highest = np.maximum.reduceat(joint, pairs.first)  # (T,)
-            # The best pairs of each target word, at least one for each.
-            best = np.flatnonzero(joint == highest[pairs.target])
-            _, first = np.unique(pairs.target[best], return_index=True)  # (T,)
+            highest = np.maximum.reduceat(joint, pairs.first_pair)  # (T,)
+            # The best pairs of each target word, at least one for each, and the first of them.
+            best = np.flatnonzero(joint == highest[pairs.of_target])
+            _, first = np.unique(pairs.of_target[best], return_index=True)  # (T,)
             best_place = pairs.source_place[best[first]]  # (T,)
             links[pairs.targets] = np.where(highest > null, best_place, -1)
         return links
@@ -310,8 +320,8 @@ def _digamma(values: Floats) -> Floats:
 class Shapes:
     """A table of the lengths of a corpus's sentence pairs and of the positions of target words.
 
-    The four arrays are its columns. It has a row for each distinct pair of lengths and each
-    position in a target sentence of this length.
+    It has a row for each distinct pair of lengths and each position in a target sentence of this
+    length. The four arrays are the columns.
     """
 
     def __init__(self, source_lengths: Integers, target_lengths: Integers) -> None:
@@ -342,8 +352,8 @@ def tightened(
     """
     words = shapes.count.sum()
     for _ in range(_STEPS):
-        # fast_align computes the normalizer with the two lengths exchanged. This is kept, because
-        # otherwise the tension would differ from that of fast_align, and so would the links.
+        # As in fast_align, the normalizer is computed with the two lengths exchanged. Otherwise the
+        # tension would differ from that of fast_align, and so would the links.
         normalizer, _ = _series(shapes.position, shapes.others, shapes.length, tension)
         _, distances = _series(shapes.position, shapes.length, shapes.others, tension)
         expected = (shapes.count * (distances / normalizer)).sum() / words
@@ -363,16 +373,16 @@ def _series(
     d is the distance |position / length - i / others|. All arrays have the same shape.
     """
     share = position / length
-    # Number of positions i up to the diagonal.
+    # Number of positions i up to the diagonal, and after it.
     before = position * others // length
+    after = others - before
+    # Distance of the nearest position on each side of the diagonal. Each further one adds ``step``.
     nearest_before = abs(before / others - share)
-    nearest_behind = abs((before + 1) / others - share)
+    nearest_after = abs((before + 1) / others - share)
     step = 1 / others
     plain_before, weighted_before = _falling(nearest_before, step, before, tension)
-    plain_behind, weighted_behind = _falling(
-        nearest_behind, step, others - before, tension
-    )
-    return plain_before + plain_behind, weighted_before + weighted_behind
+    plain_after, weighted_after = _falling(nearest_after, step, after, tension)
+    return plain_before + plain_after, weighted_before + weighted_after
 
 
 def _falling(
@@ -388,10 +398,11 @@ def _falling(
     are returned.
     """
     ratio = np.exp(-tension * step)
-    last = np.where(terms < 0, 0.0, ratio ** np.maximum(terms, 0))
+    # ratio ** terms, which is 0 for infinitely many terms.
+    power = np.where(terms < 0, 0.0, ratio ** np.maximum(terms, 0))
     # The sums of ratio ** k and of k * ratio ** k over k = 0, 1, ..., terms - 1.
-    plain = (1 - last) / (1 - ratio)
-    rising = (ratio - terms * last + (terms - 1) * last * ratio) / (1 - ratio) ** 2
+    plain = (1 - power) / (1 - ratio)
+    rising = (ratio - terms * power + (terms - 1) * power * ratio) / (1 - ratio) ** 2
     scale = np.exp(-tension * first)
     return scale * plain, scale * (first * plain + step * rising)
 

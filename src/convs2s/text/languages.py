@@ -1,6 +1,6 @@
-"""Names of languages, and which ones the preparations suit less well.
+"""Names of languages, and warnings about languages that the preparations suit less well.
 
-All of it is known without loading the tokenizer.
+This module does not load the tokenizer, which takes long.
 """
 
 import re
@@ -105,10 +105,10 @@ def _letters(text: str) -> str:
 
 
 def preparation_warning(language: str, preparation: str) -> str | None:
-    """Return what a user has to know of a language's text in a preparation; None if nothing.
+    """Return a warning if a preparation does not suit a language well, or else None.
 
-    Of ``language``, the part before an underscore counts. Preparations of extensions and ``none``
-    do not depend on what is known here.
+    Only the part of ``language`` before an underscore counts. There is no warning about ``none``
+    and the preparations of extensions.
     """
     if preparation not in PREPARATIONS or preparation == "none":
         return None

@@ -58,10 +58,10 @@ def grow_diag_final_and(forward: Iterable[Link], reverse: Iterable[Link]) -> lis
     There are three steps:
 
     1. Take the links that both directions have.
-    2. Grow: add links of one direction that are next to a link that was taken, horizontally,
-       vertically or diagonally, and of whose two words at least one has no link yet.
-    3. Final-and: add links of one direction whose two words both have no link yet, first those of
-       the forward direction.
+    2. Grow: add a link of one direction if it is next to a link that was taken, horizontally,
+       vertically or diagonally, and if at least one of its two words has no link yet.
+    3. Final-and: add a link of one direction if neither of its two words has a link yet. Links of
+       the forward direction come first.
     """
     # In these sets and lists, links are (target, source), so that sorting gives the order in which
     # symal visits them.

@@ -40,6 +40,7 @@ class LazyExpression:
 
 
 _STAND_INS = {
+    # The module, but `re.compile` does not compile yet.
     "re": SimpleNamespace(**vars(re) | {"compile": LazyExpression}),
     "joblib": SimpleNamespace(Parallel=None, delayed=None),
 }
@@ -73,10 +74,13 @@ class _LightLoader(SourceFileLoader):
         return spec
 
     def exec_module(self, module: ModuleType) -> None:
+        """Run a module of sacremoses, in which ``import`` calls ``_import``."""
+        # An import statement calls the function ``__import__`` of its module's builtins.
         vars(module)["__builtins__"] = vars(builtins) | {"__import__": _import}
         super().exec_module(module)
 
 
+# Python asks this loader first, but only while sacremoses is imported.
 sys.meta_path.insert(0, _LightLoader)
 from sacremoses import MosesTokenizer  # noqa: E402
 
@@ -89,8 +93,9 @@ _LOWER = frozenset(MosesTokenizer.IsLower)
 _ALPHA = frozenset(MosesTokenizer.IsAlpha)
 _DIGITS = frozenset("0123456789")
 
-# Language -> words that are abbreviations for sacremoses, but not for the script. The script's list
-# has a blank after them, so that no word equals them; or the list got them after May 2017.
+# Language -> words that are abbreviations for sacremoses, but not for the script of May 2017. The
+# script's list does not have them yet, or has them with a blank after them, so that no word of a
+# text equals them.
 _NO_ABBREVIATIONS = {
     "as": "ভি",
     "bn": "ভি",
@@ -138,9 +143,9 @@ class Tokenizer(MosesTokenizer):  # type: ignore[misc]
     output is the same, in half the time.
     """
 
-    # Replaces each run of blanks by a space. Unlike the rule of sacremoses it also removes blanks
-    # at both ends, which makes no difference, because sacremoses strips them next in both places
-    # where it applies the rule.
+    # Replaces each run of blanks by a space. Unlike the rule of sacremoses, it also removes blanks
+    # at both ends. The tokens are the same, because sacremoses strips the text anyway after it has
+    # applied the rule.
     DEDUPLICATE_SPACE = (
         SimpleNamespace(sub=lambda space, text: space.join(text.split())),
         " ",
@@ -174,7 +179,7 @@ class Tokenizer(MosesTokenizer):  # type: ignore[misc]
             # In the script, but not in sacremoses, Irish has the apostrophes of French.
             self.lang = "fr"
         self._aggressive = aggressive
-        # Whether a word is an abbreviation before a number only. As in the script, the last entry
+        # Abbreviation -> whether it is one before a number only. As in the script, the last entry
         # of a word counts.
         self._needs_number: dict[str, bool] = {}
         for entry in self.NONBREAKING_PREFIXES:

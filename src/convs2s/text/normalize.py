@@ -23,15 +23,15 @@ _STOPS_BEFORE_QUOTE = r'(\.+)"(\s*[^<])'
 # the previous match ended.
 _STOPS_BEFORE_QUOTE_LINEAR = r'(?:(?<!\.)|\G)(\.++)"(\s*[^<])'
 
-# Languages for which sacremoses applies the same rule for a comma next to a quote as the Perl
-# script. For Czech neither applies any.
+# Languages for which sacremoses treats a comma next to a quote like the Perl script. Neither has a
+# rule for it in Czech.
 _KNOWN_COMMA_RULE = frozenset({"en", "de", "es", "fr", "cs", "cz"})
 
 # Older Romanian text has s and t with a cedilla in place of s and t with a comma below.
 _COMMA_BELOW = str.maketrans("ŞşŢţ", "ȘșȚț")
 _PLAIN_LETTERS = str.maketrans("ȘșȚțĂăÂâÎî", "SsTtAaAaIi")
 
-# Pattern of a slow rule -> a text that a line must contain, or the rule cannot change the line.
+# Pattern of a slow rule -> a text that every line contains that the rule can change.
 _NEEDLES = {
     r" +": "  ",
     r"\) ([.!:?;,])": ") ",

@@ -26,27 +26,32 @@ _KINDS = {
     "a part of a page in HTML": rb"\s*<(?:head|body|p|div|h[1-6]|ul|ol|table)(?:\s[^<>]*)?>",
     "XML": rb"\s*<\?xml\s",
 }
-"""What the first line of a document matches."""
+"""Kind of a document -> a pattern that its first line matches."""
 
 _KINDS_OF_LINES = {
     "subtitles": rb"(?:\d+:)?\d\d:\d\d[.,]\d{3}[ \t]*-->[ \t]*(?:\d+:)?\d\d:\d\d[.,]\d{3}",
     "gettext's messages (po)": rb'(?:msgid|msgstr(?:\[\d\])?)[ \t]+".*"\s*$',
     "a page in HTML": rb"\s*<(?:!doctype\s+html|html)\b[^<>]*>",
 }
-"""What a further line at the beginning of a document may match as well."""
+"""Kind of a document -> a pattern that one of its first lines matches, not always the first."""
+
+_REMEDY = (
+    "translate html, md, srt, vtt, docx and po by `convs2s translate-document`, and save other "
+    "documents as text first"
+)
 
 
 class PlainLines:
-    """Reads lines of plain text, and refuses documents: what `readline` of a stream returns."""
+    """A substitute for the method `readline` of a stream, which refuses documents."""
 
     def __init__(self, readline: Callable[[int], bytes], name: str) -> None:
-        """Read by the method ``readline`` of a stream, which messages call ``name``."""
+        """Take the method of the stream, and the name of the stream for messages."""
         self._readline = readline
         self._name = name
         self._count = 0
 
     def __call__(self, limit: int) -> bytes:
-        """Return the next line, as the method of the stream does.
+        """Return the next line of at most ``limit`` bytes, as the method of the stream does.
 
         Raises:
             UserError: the line shows that the stream is a document.
@@ -58,8 +63,10 @@ class PlainLines:
         return line
 
     def _judge(self, line: bytes) -> None:
+        """Raise a UserError if the line is that of a document."""
         kinds = _KINDS_OF_LINES
         if self._count == 1:
+            # A byte order mark in UTF-8.
             line = line.removeprefix(b"\xef\xbb\xbf")
             kinds = _KINDS | _KINDS_OF_LINES
         for kind, pattern in kinds.items():
@@ -68,12 +75,6 @@ class PlainLines:
                     f"{self._name}:{self._count}: is {kind}, not plain text with a "
                     f"sentence on each line: {_REMEDY}"
                 )
-
-
-_REMEDY = (
-    "translate html, md, srt, vtt, docx and po by `convs2s translate-document`, and save other "
-    "documents as text first"
-)
 
 
 def check_plain_text(path: Path) -> None:

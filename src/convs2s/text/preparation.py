@@ -38,7 +38,7 @@ def _steps(name: str, language: str) -> tuple[Step, ...]:
             # Text that Luong et al. (2015) tokenized, in which hyphens are marked differently.
             return mark_hyphens_as_moses, remove_bars, join_words
         case "wmt16":
-            # Sennrich et al. (2016b), preprocess.sh of wmt16-scripts, but with Romanian diacritics.
+            # Sennrich et al. (2016b), preprocess.sh of wmt16-scripts, but Romanian diacritics stay.
             romanian = (normalize_romanian,) if language == "ro" else ()
             return Normalizer(language), *romanian, Tokenizer(language)
         case "wmt16_plain":
@@ -59,8 +59,8 @@ def _steps(name: str, language: str) -> tuple[Step, ...]:
 def join_words(line: str) -> str:
     """Join the words of a line by single spaces.
 
-    Words are separated by any blanks for Python's ``str.split``, as later steps split lines in the
-    same way.
+    Words are separated by whatever ``str.split`` takes for blanks, because later steps split lines
+    in the same way.
     """
     return " ".join(line.split())
 
@@ -103,8 +103,8 @@ class Preparation:
     def __init__(self, name: str, language: str) -> None:
         """Build the steps of a preparation for a language of a task.
 
-        ``name`` is one of ``PREPARATIONS``, or the name of an extension's preparation. The part of
-        ``language`` before an underscore decides how text is tokenized: en_title is English.
+        ``name`` is one of ``PREPARATIONS``, or the name of an extension's preparation. Only the
+        part of ``language`` before an underscore counts: text in en_title is tokenized as English.
         """
         self._steps: tuple[Step, ...]
         self._detokenize: Step

@@ -9,6 +9,8 @@ _END = re.compile(
         (?=["'“‘(\[{]*[$\\A-Z0-9])""",
     re.VERBOSE,
 )
+"""A final mark with closing quotes, before a blank and what can begin a sentence."""
+
 _OPENING_MARKS = "([{\"'“‘"
 _INITIALS = re.compile(r"([A-Z]\.)*[A-Z]")
 

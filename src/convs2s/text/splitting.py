@@ -20,6 +20,7 @@ _LIST_NUMBER = re.compile(r"[(\[]?\d{1,3}(\.\d{1,3})*[.)\]]+")
 """The number of an item of a list, such as "2." or "2.1." or "(2)"."""
 
 _SENTENCE_END = re.compile(r"[^\W\d_][.!?…]+[\"'”’»)\]]*$")
+"""The end of a sentence's last word: a letter, the final marks, and closing quotes and brackets."""
 
 _SHORT_PARTS = re.compile(r"[^\W\d_]{1,2}(\.[^\W\d_]{1,3})+")
 """An abbreviation of several words without its last full stop, such as "s.r.o" or "p.ex"."""
@@ -35,7 +36,7 @@ _TIMES = frozenset({"a.m", "p.m"})
 
 
 class _Abbreviations:
-    """What is an abbreviation within a sentence of a language."""
+    """Tells the full stops of abbreviations from those of sentences in a language."""
 
     def __init__(self, language: str) -> None:
         self._language = language
@@ -51,7 +52,7 @@ class _Abbreviations:
         if not word.endswith(".") or len(word) == 1:
             return False
         prefix = word[:-1]
-        # Most words have nothing to split, which is much faster to find out.
+        # Most words have nothing to split, and this check is much faster than the tokenizer.
         if not prefix.isalnum():
             prefix = self._tokenizer(prefix).split(" ")[-1]
         is_of_short_parts = (
@@ -66,11 +67,12 @@ class _Abbreviations:
         )
 
 
+# One object for each language.
 _abbreviations = cache(_Abbreviations)
 
 
 def _parts(block: str, language: str) -> Iterator[str]:
-    """Yield the sentences of sentencex, each number of a list's item by itself.
+    """Yield the sentences of sentencex, but the number of a list's item as a part of its own.
 
     In some languages, sentencex takes the "2." of "He sees it. 2. She" for an ordinal number, and
     ends the first sentence after it.
@@ -80,6 +82,7 @@ def _parts(block: str, language: str) -> Iterator[str]:
         _, _, last_word = sentence.rpartition(" ")
         is_item = _LIST_NUMBER.fullmatch(number) and _SENTENCE_END.search(last_word)
         if is_item and not _abbreviations(language).ends(last_word, number):
+            # The space after the sentence belongs to it.
             yield part[: len(sentence) + 1]
             yield part[len(sentence) + 1 :]
         else:
@@ -95,7 +98,7 @@ def split_sentences(line: str, language: str) -> list[str]:
     "2.", is joined to the sentence after it. If the result is a single sentence, the line is
     returned unchanged.
 
-    Of ``language``, the part before an underscore counts: en_title is English.
+    Only the part of ``language`` before an underscore counts: en_title is English.
     """
     code = language.partition("_")[0]
     abbreviations = _abbreviations(code)
@@ -109,11 +112,11 @@ def split_sentences(line: str, language: str) -> list[str]:
         for part in _parts(block, code):
             part_has_letter = any(map(str.isalpha, part))
             is_number = _LIST_NUMBER.fullmatch(part.strip()) is not None
-            starts = part_has_letter or is_number
-            goes_on = part.startswith(_ORDINAL_SIGNS) or _SHORT_PART.fullmatch(
-                last_word
-            )
-            is_apart = has_letter and starts and not goes_on
+            can_start = part_has_letter or is_number
+            is_ordinal_sign = part.startswith(_ORDINAL_SIGNS)
+            follows_short_part = _SHORT_PART.fullmatch(last_word) is not None
+            goes_on = is_ordinal_sign or follows_short_part
+            is_apart = has_letter and can_start and not goes_on
             if not sentences or (
                 is_apart and not abbreviations.ends(last_word.rstrip(), part)
             ):
@@ -127,7 +130,7 @@ def split_sentences(line: str, language: str) -> list[str]:
             last_word = last_word[last_word.rstrip().rfind(" ") + 1 :]
             has_letter = has_letter or part_has_letter
     if len(sentences) > 1 and not has_letter:
-        # A number without an item after it.
+        # The line ends in the number of an item that does not follow.
         number = sentences.pop()
         sentences[-1] += number
     if len(sentences) < 2:

@@ -59,8 +59,8 @@ def detruecase(words: Sequence[str]) -> list[str]:
 def _with_starts(words: Iterable[str]) -> Iterator[tuple[str, bool]]:
     """Yield each word of a line, and whether it starts a sentence.
 
-    A sentence starts at the start of the line and after ``_SENTENCE_END``. Opening quotes and
-    brackets count as starts, and so does the word after them.
+    A sentence starts at the start of the line and after a word of ``_SENTENCE_END``. Quotes and
+    brackets at its start count as starts, and so does the first word after them.
     """
     starts = True
     for word in words:
