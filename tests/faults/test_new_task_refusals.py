@@ -147,12 +147,14 @@ none.tsv --languages en ro => none.tsv: no such file
 a.tsv a.en a.ro b.en --languages en ro => b.en: has no other side
 a.tsv --languages en ro --columns 1 3 => a.tsv: no columns 1 and 3; its first row has: 'a'
 a.tsv --languages en ro --test a.en => a.en:1: has no tab
+a.jsonl --languages en ro --columns x en => a.jsonl:1: expected the keys x and en ... en, ro
 """
 
 
 def test_what_is_typed(copy: Path, run: Terminal) -> None:
     run.monkeypatch.chdir(copy)
     Path("a.tsv").write_text("a\tb\nc\td\n")
+    Path("a.jsonl").write_text('{"en": "a", "ro": "b"}')
     for name in ("a.en", "a.ro", "b.en"):
         Path(name).write_text("one\n")
     Path("data").mkdir()

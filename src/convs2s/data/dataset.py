@@ -124,7 +124,8 @@ def build_vocabulary(
             frequent = frequent_tokens(token_counts.items(), least)
             if not frequent:
                 raise UserError(
-                    f"{words}: no BPE token occurs {threshold} times: lower threshold"
+                    f"{words}: no BPE token occurs {least} times: lower threshold, and "
+                    "minimum_count if it is as large"
                 )
             bpe = Bpe(codes, frequent, glossaries)
             token_counts = count_tokens(read_counts(words), bpe)

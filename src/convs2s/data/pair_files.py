@@ -419,15 +419,15 @@ def _pair_of_record(
     if isinstance(translation, dict):
         record = translation
     keys = list(record)
-    if reading.columns and all(column in record for column in reading.columns):
-        chosen = reading.columns
-    elif named := _named(keys, reading.languages):
+    chosen = reading.columns
+    if chosen is None and (named := _named(keys, reading.languages)):
         chosen = (keys[named[0]], keys[named[1]])
-    else:
+    if chosen is None or not record.keys() >= {*chosen}:
+        languages = reading.languages
+        source, target = reading.columns or (languages.source, languages.target)
         raise UserError(
-            f"{place}: expected the keys {reading.languages.source} and "
-            f"{reading.languages.target}, or choose two by --columns; there are: "
-            f"{', '.join(keys[:_MOST_SHOWN]) or 'none'}"
+            f"{place}: expected the keys {source} and {target}, or choose two by --columns; there "
+            f"are: {', '.join(keys[:_MOST_SHOWN]) or 'none'}"
         )
     texts = []
     for key in chosen:
