@@ -33,8 +33,8 @@ class TrainingRow:
     # Device-hours of all missing trainings, or of an epoch of each.
     device_hours: float
     is_alone: bool  # True for one GPU or the CPU, False for several GPUs
-    # How much faster several trainings are if they run side by side, each on one device, than if
-    # they run one after another, each on all devices.
+    # How many times faster several trainings are if they run side by side, each on one device, than
+    # if they run one after another, each on all devices.
     gain: float
 
 
