@@ -35,8 +35,8 @@ from convs2s.paper.trained import SECONDS_PER_HOUR
 from convs2s.training.identity import may_be_longer
 
 _COMPRESSED = {".gz", ".tgz", ".bz2", ".xz", ".zst", ".zip"}
-# Files whose lines are not sentences.
-_MARKED = {".sgm", ".xml", ".tar", ".tgz", ".zip"}
+# Suffixes of archives and of files with markup, which do not have one sentence per line.
+_WITHOUT_SENTENCE_LINES = {".sgm", ".xml", ".tar", ".tgz", ".zip"}
 # Lines are counted if the files have at most this size in total. Counting takes seconds, even in
 # compressed files.
 _MOST_COUNTED_BYTES = 300_000_000
@@ -215,15 +215,15 @@ def training_pairs(settings: Settings, task: Task) -> int | None:
 def _lines(files: Iterable[FileReference], settings: Settings) -> int | None:
     """Return the total number of lines of text files.
 
-    Return None if a file does not exist, is in an archive or has markup, or if the files are too
-    large to count their lines.
+    Return None if a file does not exist, is in an archive, or does not have one sentence per line.
+    Also return None if the files are too large to count their lines.
     """
     paths = []
     for file in files:
         path = file.path(Path(settings.scale.downloads_dir))
         is_in_archive = file.member is not None and not file.is_records
-        has_markup = not _MARKED.isdisjoint(path.suffixes)
-        if is_in_archive or has_markup or not path.is_file():
+        has_other_lines = not _WITHOUT_SENTENCE_LINES.isdisjoint(path.suffixes)
+        if is_in_archive or has_other_lines or not path.is_file():
             return None
         paths.append(path)
     if sum(path.stat().st_size for path in paths) > _MOST_COUNTED_BYTES:

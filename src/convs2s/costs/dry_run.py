@@ -64,7 +64,10 @@ class Request:
 
     @property
     def gpus(self) -> int:
-        """The number of GPUs on all nodes together: ``gpu``, or else ``gres`` times the nodes."""
+        """The number of GPUs on all nodes together.
+
+        It is the resource ``gpu``, or else the GPUs in ``gres`` times the number of nodes.
+        """
         gpus_per_node = sum(gpus_in(self.resources.get("gres", "")).values())
         return self.number("gpu") or self.nodes * gpus_per_node
 

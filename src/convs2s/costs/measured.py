@@ -67,7 +67,7 @@ class MeasuredSpeed:
                 measured = _MEASURED.validate_python(read_json(kept), strict=False)
         # Kind and precision -> the smallest network, and its measured seconds.
         self._references: dict[tuple[str, str], tuple[Work, tuple[float, float]]] = {}
-        # Sorted, so that the smallest network of each kind comes first.
+        # Sorted, so that the smallest network of each kind comes first and is the reference.
         for work in sorted(works, key=lambda work: work.weights):
             kind = (work.architecture.kind, work.recipe.precision)
             if kind in self._references:

@@ -137,6 +137,7 @@ def _misfits(
     resource = f"--set-resources {request.rule}"
     model, gpus = _gpus_per_node(request)
     most_gpus = max(nodes.gpus_of(model) for nodes in partition)
+    # The option that asks for as many GPUs as a node of the partition has.
     fewer_gpus = f"--config gpus={most_gpus}"
     if not most_gpus:
         fewer_gpus = "--config device=cpu"

@@ -21,7 +21,7 @@ from convs2s.costs.memory import FLOAT_BYTES
 _PLACES = ((1, 1), (1, 8), (2, 8))  # the number of nodes, and of GPUs on each
 # For each token: one multiply-add in the forward pass, and two in the backward pass.
 _FLOPS_PER_WEIGHT = 6
-_BYTES = {"fp32": FLOAT_BYTES, "bf16": 2}
+_NUMBER_BYTES = {"fp32": FLOAT_BYTES, "bf16": 2}
 # How often an update reads or writes an fp32 number for every parameter: for the gradient, its
 # clipping, the velocity and the step.
 _OPTIMIZER_PASSES = 12
@@ -151,7 +151,9 @@ class CalculatedSpeed:
         flops = _FLOPS_PER_WEIGHT * work.weights * tokens
         product_seconds = flops / (costs.share_of_peak.value * peak * 1e12)
         widths = sum(layer.width for layer in layers)
-        block_bytes = costs.block_passes.value * widths * _BYTES[precision]
+        # Bytes that the GPU reads and writes: for each token in the blocks and for its scores, and
+        # for each update at the parameters.
+        block_bytes = costs.block_passes.value * widths * _NUMBER_BYTES[precision]
         score_bytes = _SCORE_PASSES * work.types[1] * FLOAT_BYTES
         parameter_bytes = _OPTIMIZER_PASSES * work.parameters * FLOAT_BYTES
         moved_bytes = tokens * (block_bytes + score_bytes) + parameter_bytes

@@ -36,7 +36,8 @@ XZ_MEMORY_BYTES = 256 << 20
 """Maximum memory of an xz decompressor. Files of ``xz -9`` need 65 MiB."""
 
 MOST_NAMES = 1_000
-"""Maximum number of names in an archive for which a message suggests a name like a missing one."""
+"""Maximum number of names in an archive that are kept, for example to find one like a missing name.
+"""
 
 LARGEST_TAR_HEADER_BYTES = 8 << 10
 """Maximum number of bytes of a tar header with a long name or further properties."""

@@ -412,18 +412,18 @@ class _Handlers:
             )
         settings = self._settings
         if request.url.path == "/translate_file":
-            most = settings.largest_file
+            most_bytes = settings.largest_file
         else:
             # JSON may write one byte of text as six bytes, such as \u0041.
-            most = 6 * settings.longest_text * settings.most_texts
-        most += 4096  # for the other fields
+            most_bytes = 6 * settings.longest_text * settings.most_texts
+        most_bytes += 4096  # for the other fields
         stated_size = int(headers.get("content-length", "0"))
         # A request with Transfer-Encoding does not state its size in advance.
         is_large = stated_size > LARGE_BYTES or "transfer-encoding" in headers
         async with self._large_requests if is_large else nullcontext():
             try:
                 async with asyncio.timeout(settings.request_seconds):
-                    body = await read_body(request.stream(), most)
+                    body = await read_body(request.stream(), most_bytes)
             except TimeoutError:
                 raise LateError(
                     f"request: not complete within {settings.request_seconds:g} s"
@@ -432,12 +432,12 @@ class _Handlers:
             if is_form and not body:
                 content = query
 
-            def checked() -> Returned:
+            def parse_and_check() -> Returned:
                 if is_form:
                     return check(read_form(content, content_type))
                 return check(read_json(content))
 
-            return await self._call(len(content), checked), len(content)
+            return await self._call(len(content), parse_and_check), len(content)
 
     def _check(
         self, fields: Mapping[str, object]

@@ -60,7 +60,8 @@ class _Job:
     result: "asyncio.Future[list[Translation]]"
     """Its translations.
 
-    The future is cancelled if the client leaves, and has an exception if the request is refused.
+    The future is cancelled if the client leaves. It has an exception if the request is refused or
+    its translation fails.
     """
     translations: list[Translation] = field(default_factory=list)
     """The finished translations, in the order of the sentences."""
@@ -144,8 +145,8 @@ class Batches:
         translated stops if all its requests are cancelled.
 
         Raises:
-            BusyError: too many sentences wait already, or the queue needed the room of this request
-                for smaller requests.
+            BusyError: too many sentences wait already, or this request was refused later to make
+                room for a smaller one.
         """
         if not sentences:
             return []
@@ -213,7 +214,8 @@ class Batches:
         end = time.monotonic() + most
         waiting_before = 0
         while time.monotonic() < end:
-            is_lull_over = self.waiting <= waiting_before  # no sentence came meanwhile
+            # The lull is over if no sentence came while this task slept.
+            is_lull_over = self.waiting <= waiting_before
             is_full = self.waiting >= self._most_together
             every_client_waits = len(self._jobs) >= self._clients()
             if is_lull_over or is_full or every_client_waits:
@@ -247,7 +249,8 @@ class Batches:
                     break
                 work += next_work
                 batch.append((job, job.take()))
-        # The imaginary model would have divided this work among all waiting requests.
+        # In the time of this batch, the imaginary model would have done the same work, an equal
+        # share of it for each waiting request.
         self._virtual_time += work / len(self._jobs)
         self._jobs = [job for job in self._jobs if job.waiting]
         return batch
