@@ -198,10 +198,9 @@ def check_request(
             f"request: a text of {longest:,} bytes, but at most {settings.longest_text:,} are "
             "allowed: send one sentence at a time"
         )
-    # Attention has a weight for each pair of a target and a source token, so the number of weights
-    # grows with the square of a text's length. The length is counted in characters, because the
-    # tokens are not known yet. One text of the longest length is allowed, which takes some 40 MB
-    # per layer by default.
+    # Attention has a weight for each pair of a target and a source token. A text's number of
+    # characters stands for its number of tokens, which is not known yet. One text of the longest
+    # length is allowed, which takes some 40 MB per layer by default.
     weights = request.n_best * sum(len(text) ** 2 for text in request.texts)
     if request.attention and weights > settings.longest_text**2:
         raise TooLargeError(
