@@ -35,8 +35,8 @@ from convs2s.paper.trained import SECONDS_PER_HOUR
 from convs2s.training.identity import may_be_longer
 
 _COMPRESSED = {".gz", ".tgz", ".bz2", ".xz", ".zst", ".zip"}
-# Files whose lines are not sentences.
-_MARKED = {".sgm", ".xml", ".tar", ".tgz", ".zip"}
+# Suffixes of archives and of files with markup, which do not have one sentence per line.
+_WITHOUT_SENTENCE_LINES = {".sgm", ".xml", ".tar", ".tgz", ".zip"}
 # Lines are counted if the files have at most this size in total. Counting takes seconds, even in
 # compressed files.
 _MOST_COUNTED_BYTES = 300_000_000
@@ -50,7 +50,7 @@ class Stage:
     written: float  # bytes of the files that it writes
     freed: float = 0  # bytes that are removed after it
     core_hours: float = 0  # of all its jobs together
-    # Bytes of memory of its largest job: the part that grows with the corpus or the model.
+    # Bytes of memory of its largest job, as far as they grow with the corpus or the model.
     memory: float = 0
 
 
@@ -89,7 +89,7 @@ class Budget:
 
     @property
     def disk(self) -> float:
-        """The largest number of bytes that the task's results take at any time."""
+        """The number of bytes that the task's results take at the time when they take most."""
         return max((during for _, during, _ in levels(self.stages)), default=0)
 
 
@@ -112,8 +112,8 @@ def budgets(
     Args:
         settings: the configuration.
         names: the tasks.
-        cells: the cells of the tables to fill. Their runs are trained, as are those of the tasks'
-            headlines.
+        cells: the cells of the tables to fill. The models of these cells are trained, and those of
+            the tasks' headlines.
     """
     results = Path(settings.scale.results_dir)
     counted: set[Path] = set()
@@ -152,9 +152,10 @@ def budgets(
 def _absent_files(
     settings: Settings, name: str
 ) -> tuple[dict[str, int | None], list[str]]:
-    """Return the absent files of a task: those to download, and those that the user has to provide.
+    """Return the files of a task that do not exist here.
 
-    The first are path -> bytes, None if the bytes are not known.
+    The first item has the files to download: path -> bytes, or None if the bytes are not known. The
+    second item has the paths of the files that the user has to provide.
     """
     downloads: dict[str, int | None] = {}
     missing = []
@@ -185,15 +186,16 @@ def training_pairs(settings: Settings, task: Task) -> int | None:
 
     - the number that the paper states, unless a mirror with small files is generated;
     - half the number of lines, for plain text and JSON lines on this machine;
-    - the number of news sentences that fit into the files. If the sentences are shorter, this is
-      too low, but the estimates of bytes and hours that are computed from it still fit.
+    - the size of the files, divided by the size of a pair of news sentences. If the sentences are
+      shorter, this number is too low. The bytes and hours that are estimated from it are still
+      about right, because they depend on the amount of text.
     """
     if task.paper_pairs and not settings.scale.generated_mirror:
         return task.paper_pairs
     files = list(
         map(parse_file_reference, chain.from_iterable(task.file_pairs("train")))
     )
-    lines = _lines(files, settings)
+    lines = _lines(files, settings)  # of both sides
     if lines:
         return lines // 2
     text_bytes = 0.0
@@ -213,15 +215,15 @@ def training_pairs(settings: Settings, task: Task) -> int | None:
 def _lines(files: Iterable[FileReference], settings: Settings) -> int | None:
     """Return the total number of lines of text files.
 
-    Return None if a file does not exist, is in an archive or has markup, or if the files are too
-    large to count their lines.
+    Return None if a file does not exist, is in an archive, or does not have one sentence per line.
+    Also return None if the files are too large to count their lines.
     """
     paths = []
     for file in files:
         path = file.path(Path(settings.scale.downloads_dir))
         is_in_archive = file.member is not None and not file.is_records
-        has_markup = not _MARKED.isdisjoint(path.suffixes)
-        if is_in_archive or has_markup or not path.is_file():
+        has_other_lines = not _WITHOUT_SENTENCE_LINES.isdisjoint(path.suffixes)
+        if is_in_archive or has_other_lines or not path.is_file():
             return None
         paths.append(path)
     if sum(path.stat().st_size for path in paths) > _MOST_COUNTED_BYTES:
@@ -237,8 +239,9 @@ def _lines(files: Iterable[FileReference], settings: Settings) -> int | None:
 def _bytes(file: FileReference, settings: Settings) -> int | None:
     """Return the size of a file in bytes; None if it is not known.
 
-    The size is that of the file itself, or else of its copy in a mirror, or else what
-    config/downloads.yaml states. The last does not hold for the small files of a generated mirror.
+    The size is that of the file itself, or else that of its copy in a mirror, or else the one in
+    config/downloads.yaml. A generated mirror has smaller files, so the size in
+    config/downloads.yaml is not used with it.
     """
     scale = settings.scale
     mirrors = settings.options.mirrors
@@ -261,16 +264,19 @@ def _preparation(
 ) -> Iterator[Stage]:
     """Yield the stages that prepare a task, up to its token stores and word alignments.
 
-    The first stage reads the archives, or the cleaned text if ``with_text`` is False.
+    The first stage reads the archives. If ``with_text`` is False, another task prepares the text,
+    and the first stage reads the prepared text.
     """
     costs = settings.costs
     if with_text:
+        # Bytes of the text of both sides, compressed.
         text = 2 * pairs * costs.compressed_line_bytes.value
-        # A validation set that is held out is read from the same files.
+        # If the validation set is held out, the files are read once more to extract it.
         readings = 2 if task.hold_out else 1
         extraction = _hours(readings * pairs, costs.extract_rate)
         cleaning = _hours(pairs, costs.prepare_rate)
         if settings.is_large(task.text_name):
+            # Each step writes a copy of the text, and then the copy before it is removed.
             yield Stage(
                 "extract and cut into parts",
                 2 * text,
@@ -327,7 +333,7 @@ def _trainings(
         if task_name == name:
             runs_of_models[model].append(run)
     options = settings.options
-    # If `gpus` is null, the device `cuda` means one GPU. With the device `auto` none is counted,
+    # If `gpus` is null, the device `cuda` means one GPU. The device `auto` counts as no GPU,
     # because the machine may have none.
     gpus = options.gpus or int(options.device == "cuda")
     if options.device == "cpu":
@@ -357,11 +363,11 @@ def _trainings(
             if tokens is not None:
                 epochs = tokens / epoch_tokens
         weights = work.parameters * FLOAT_BYTES
-        # The model file, and the sets of parameters that it is made from.
+        # The model file, and the sets of parameters whose average it is.
         averaged = recipe.average or 1
         kept_bytes = (1 + averaged) * weights
         state_bytes = OPTIMIZER_NUMBERS[recipe.optimizer] * weights
-        # The last state is kept if a longer training could continue from it.
+        # The last training state is kept if a longer training could continue from it.
         if may_be_longer(recipe.schedule.kind, recipe.maximum_epochs):
             kept_bytes += state_bytes
         missing = [run for run in runs if not Path(folder.model(model, run)).exists()]
@@ -383,10 +389,10 @@ def _trainings(
 def _tokens_of_paper(
     settings: Settings, text: str, model: str, work: Work
 ) -> float | None:
-    """Return the target tokens of a training of the paper; None if the paper states no hours of it.
+    """Return the target tokens of a training of the paper; None if they cannot be computed.
 
-    The papers do not state the number of epochs. So the tokens are computed from the hours, at the
-    speed that is calculated for the papers' GPU. They are also None if no speed can be calculated.
+    The papers do not state the number of epochs. So the tokens are computed from the hours that a
+    paper states for the training, at the speed that is calculated for the papers' GPU.
     """
     known = settings.costs.training(text, model)
     recipe = work.recipe.model_copy(update={"precision": "fp32", "compile": False})

@@ -18,6 +18,7 @@ Without ``--cores`` Snakemake would plan every job with one thread.
 _UNKNOWN = "<TBD>"  # Snakemake's word for a resource that it does not know yet
 
 # These match lines in the files of rules.
+# The words before the name of a rule, at which `local_rules` splits the text.
 _RULE = re.compile(r"^ *(?:rule|checkpoint) (?=\w+:$)", re.MULTILINE)
 _LOCAL = re.compile(r"^ +localrule: True$", re.MULTILINE)
 _ACTION = re.compile(r"^ +(?:script|shell|run):", re.MULTILINE)
@@ -33,9 +34,10 @@ _PLANNED = re.compile(
     re.MULTILINE,
 )
 _PROPERTY = re.compile(r"(\w+): (.*)")
+# NAME=VALUE, up to the next NAME= or the end. A value may contain commas.
 _RESOURCE = re.compile(r"([A-Za-z_]\w*)=(.*?)(?:, (?=[A-Za-z_]\w*=)|$)")
 _NOTE = re.compile(r" \([^,]*\)")  # a note after a path, such as `(update)`
-_GPUS = re.compile(r"\bgpu(?::([^:,()]+))?:(\d+)")
+_GPUS = re.compile(r"\bgpu(?::([^:,()]+))?:(\d+)")  # gpu:MODEL:NUMBER or gpu:NUMBER
 
 Resources = Mapping[str, str]
 """Name of a resource -> its value as text, ``<TBD>`` if Snakemake does not know it yet."""
@@ -62,7 +64,10 @@ class Request:
 
     @property
     def gpus(self) -> int:
-        """The number of GPUs on all nodes together: ``gpu``, or else ``gres`` times the nodes."""
+        """The number of GPUs on all nodes together.
+
+        It is the resource ``gpu``, or else the GPUs in ``gres`` times the number of nodes.
+        """
         gpus_per_node = sum(gpus_in(self.resources.get("gres", "")).values())
         return self.number("gpu") or self.nodes * gpus_per_node
 
@@ -123,8 +128,8 @@ class _Job:
     def __init__(self, rule: str, properties: str) -> None:
         values = dict(_PROPERTY.findall(properties))
         self.rule = rule
-        # Without inputs or outputs, the split gives an empty text. The inputs must not contain it,
-        # or a job without inputs would seem to need a job without outputs.
+        # If a job has no inputs or no outputs, the split returns an empty text. It is removed from
+        # the inputs. Otherwise a job without inputs would seem to need a job without outputs.
         self.inputs = set(_NOTE.sub("", values.get("input", "")).split(", ")) - {""}
         self.outputs = set(_NOTE.sub("", values.get("output", "")).split(", "))
         self.resources = {"threads": values.get("threads", "1")}
@@ -173,16 +178,16 @@ def _group_request(
     """Return the request of a group, with its resources added up as Snakemake does it.
 
     Snakemake runs the jobs of a group in turns. A turn has all jobs whose inputs exist after the
-    turns before, but at most ``translations`` jobs with the resource of this name.
+    turns before, but at most ``translations`` jobs with the resource ``translations``.
     """
-    order = TopologicalSorter[int]()
+    order = TopologicalSorter[int]()  # of the jobs, by their index
     for index, job in enumerate(jobs):
         makers = [
             other for other, maker in enumerate(jobs) if job.inputs & maker.outputs
         ]
         order.add(index, *makers)
     order.prepare()
-    turns: list[list[Resources]] = []
+    turns: list[list[Resources]] = []  # the resources of the jobs of each turn
     while order.is_active():
         ready = sorted(order.get_ready())
         order.done(*ready)
@@ -210,15 +215,13 @@ def _group_request(
 def _total(resource: str, turns: Iterable[Iterable[Resources]]) -> str:
     """Return the value of a resource that Snakemake requests for a group.
 
-    The numbers within a turn are added up, and the largest of these sums is requested. For
-    ``runtime``, the longest times of the turns are added up. Values that are not known yet are left
-    out.
+    The numbers within a turn are added up, and the largest of these sums is requested. ``runtime``
+    is the sum of the longest times of the turns. Values that are not known yet are left out.
     """
     numbers_of_turns = []
     for turn in turns:
-        known = [
-            job[resource] for job in turn if job.get(resource, _UNKNOWN) != _UNKNOWN
-        ]
+        values = [resources.get(resource, _UNKNOWN) for resources in turn]
+        known = [value for value in values if value != _UNKNOWN]
         for value in known:
             if not value.isdecimal():
                 # This is a text. Snakemake refuses groups whose jobs have different texts.

@@ -67,7 +67,7 @@ def costs(
         UserError: a record of a training, or a benchmark file, is damaged.
     """
     exhibits = {}
-    # Several exhibits may need the same training, which has one anchor.
+    # Anchor of a training -> the training. A training that several exhibits need has one anchor.
     every_training: dict[str, Training] = {}
     jobs_of_exhibits: set[Path] = set()
     for name, its_cells in cells.items():
@@ -99,7 +99,7 @@ def printed_cost(settings: Settings, tables: Iterable[str]) -> PrintedCost:
                 stated.append(known)
             else:
                 unstated.add((text, model))
-    # A model and its copy in fp32 have the same entry, which counts once, because the paper trained
+    # A model and its copy in fp32 have the same entry. It counts once, because the paper trained
     # the model once.
     return PrintedCost(list(dict.fromkeys(stated)), unstated)
 
@@ -107,8 +107,8 @@ def printed_cost(settings: Settings, tables: Iterable[str]) -> PrintedCost:
 def _trainings(settings: Settings, cells: Iterable[Cell]) -> list[Training]:
     """Return the trainings that cells need, each once.
 
-    Trainings whose files do not exist have no epochs and no summary. Released models have no
-    trainings.
+    A training whose files do not exist is returned without epochs and summary. Released models have
+    no trainings.
     """
     trainings = {}
     for cell in cells:
@@ -151,16 +151,17 @@ def _all_benchmarks(
 ) -> set[Path]:
     """Return the benchmark files of all jobs, except trainings and the jobs of tasks without cells.
 
-    The jobs of a text count if a task with cells uses the text.
+    The jobs that prepare a text count if a task with cells uses the text.
     """
     shown = {cell.task for its_cells in cells.values() for cell in its_cells}
     texts = {settings.tasks[name].text_name for name in shown}
+    # The first folder in the path of a job's benchmark file is its task or its text.
     others = (settings.tasks.keys() | settings.broken.keys()) - shown - texts
     found = set()
     for path in folder.rglob("*.tsv"):
         below = path.relative_to(folder)
-        # The benchmark file of a training has only the last attempt, so its history counts, which
-        # has all attempts.
+        # The benchmark file of a training has only the last attempt. The hours of trainings are
+        # read from their histories instead, which have all attempts.
         is_training = below.match("*/*/seed*/train.tsv")
         if below.parts[0] not in others and not is_training:
             found.add(path)
@@ -173,11 +174,11 @@ def _cost(
     printed: PrintedCost,
 ) -> Cost:
     """Return the cost of trainings, and of the jobs with the benchmark files ``jobs``."""
-    timed = [run.hours for run in trained if run.hours is not None]
+    recorded_hours = [run.hours for run in trained if run.hours is not None]
     return Cost(
         trainings=len(trained),
         finished=sum(bool(run.summary) for run in trained),
-        measured=sum(timed, Hours()) if timed else None,
+        measured=sum(recorded_hours, Hours()) if recorded_hours else None,
         jobs=_core_hours(jobs),
         printed=printed,
     )

@@ -26,7 +26,7 @@ from convs2s.training.update import Updater
 
 _SECONDS = 1.0  # updates of each size are repeated for this long
 _CPU_TOKENS = 960  # maximum number of tokens in a measured update on a CPU
-_FEWER = 8  # the larger of the measured updates has this many times the tokens of the smaller one
+_FEWER = 8  # the number of tokens of the larger measured update, divided by that of the smaller
 # Key of a device, its threads, a network and its recipe -> seconds of an update without tokens, and
 # additional seconds for each token.
 _MEASURED = TypeAdapter(dict[str, tuple[float, float]])
@@ -35,8 +35,8 @@ _MEASURED = TypeAdapter(dict[str, tuple[float, float]])
 class MeasuredSpeed:
     """The speed of this machine's device.
 
-    Of the networks of one kind and precision, the smallest is measured with random tokens. The time
-    of the others is assumed to be proportional to their weights.
+    Only the smallest network of each kind and precision is measured, with random tokens. The time
+    of the other networks is assumed to be proportional to the number of their weights.
     """
 
     def __init__(
@@ -56,6 +56,7 @@ class MeasuredSpeed:
         self.is_gpu = device == "cuda"
         if self.is_gpu:
             self.device = torch.cuda.get_device_name()
+            # The device name has further words, such as "NVIDIA" before the name in the file.
             named = (gpu for gpu in costs.gpus if gpu.name in self.device)
             self.gpu = next(named, None)
         else:
@@ -66,7 +67,7 @@ class MeasuredSpeed:
                 measured = _MEASURED.validate_python(read_json(kept), strict=False)
         # Kind and precision -> the smallest network, and its measured seconds.
         self._references: dict[tuple[str, str], tuple[Work, tuple[float, float]]] = {}
-        # Sorted, so that the smallest network of each kind comes first.
+        # Sorted, so that the smallest network of each kind comes first and is the reference.
         for work in sorted(works, key=lambda work: work.weights):
             kind = (work.architecture.kind, work.recipe.precision)
             if kind in self._references:
@@ -84,7 +85,7 @@ class MeasuredSpeed:
         kind = (work.architecture.kind, work.recipe.precision)
         reference, (fixed, per_token) = self._references[kind]
         seconds = fixed + per_token * tokens
-        # The weights are 0 if an extension's network does not count its parameters.
+        # An extension's network that does not count its parameters has 0 weights here.
         if reference.weights:
             seconds *= work.weights / reference.weights
         return Update(seconds, work.recipe.precision, None)
@@ -98,11 +99,12 @@ def _seconds(work: Work, costs: Costs, device: str) -> tuple[float, float]:
     """
     torch.set_num_threads(work.threads)
     network = build_network(work.architecture, *work.types)
-    # Sentences of usual length, unless the network has fewer positions.
+    # The sentences have the usual length, or a smaller one if the network has fewer positions.
     positions = filter(None, network.positions.values())
     length = min([round(costs.sentence_tokens.value), *positions])
     most = work.tokens if device == "cuda" else min(work.tokens, _CPU_TOKENS)
     sentences = max(2, round(most / length))
+    # Shape: (sentences, length). Each row is the source and the target of a pair.
     tokens = np.random.default_rng(1).integers(
         END + 1, min(work.types), (sentences, length)
     )
@@ -119,15 +121,19 @@ def _seconds(work: Work, costs: Costs, device: str) -> tuple[float, float]:
         fewer = max(1, sentences // _FEWER)
         small = _shortest(updater, store, fewer)
         large = _shortest(updater, store, sentences)
-    # A line through the two points. Noise must not make a time negative.
+    # The seconds as a function of the tokens are the line through the two measured points. Noise
+    # must not make a time negative.
     per_token = max(0.0, large - small) / ((sentences - fewer) * length)
     return max(0.0, small - fewer * length * per_token), per_token
 
 
 def _shortest(updater: Updater, store: TokenStore, sentences: int) -> float:
-    """Return the seconds of the fastest update of ``sentences`` sentences, except for the first."""
-    # On a CPU, the processor time of all threads is measured, because it depends less on other
-    # processes of the machine than elapsed time.
+    """Return the seconds of the fastest update of ``sentences`` sentences.
+
+    The first update does not count, because it is slower.
+    """
+    # On a CPU, the processor time of all threads is measured, because other processes of the
+    # machine change it less than the elapsed time.
     clock = time.process_time
     threads = torch.get_num_threads()
     if updater.device == "cuda":

@@ -21,8 +21,8 @@ _TYPES_OF_ALL = 50_000
 # The demo's training, of a million parameters, takes 0.5 to 0.6 GB at most in total (its benchmark
 # file, 2 cores, 2026-11-22).
 _PROCESS_BYTES = 400_000_000
-# The same for a process that computes on a GPU, with CUDA and its libraries. This is an estimate
-# from other sources, not measured here.
+# The same for a process that computes on a GPU, with CUDA and its libraries. This number was not
+# measured here, but estimated from other sources.
 _GPU_PROCESS_BYTES = 3_000_000_000
 _LEAST_REQUEST_BYTES = 16_000_000_000  # the minimum request of a training's job
 # Numbers for each token and type: the score, its softmax and its gradient.
@@ -44,7 +44,7 @@ def training_memory(
     numbers = (1 + OPTIMIZER_NUMBERS[recipe.optimizer]) * parameters
     if gpus:
         return gpus * (_GPU_PROCESS_BYTES + numbers * FLOAT_BYTES)
-    # The default stands for a recipe that does not limit the tokens of a micro-batch.
+    # If a recipe does not limit the tokens of a micro-batch, the default limit is assumed.
     tokens = recipe.batch.micro_batch_tokens or MICRO_BATCH_TOKENS
     if recipe.batch.tokens:
         tokens = min(recipe.batch.tokens, tokens)

@@ -22,7 +22,7 @@ def write_costs(
     benchmarks: Path,
     outputs: Sequence[Path],
 ) -> None:
-    """Write the measured costs of each table and figure (`exhibits.costs`).
+    """Write the costs of each table and figure (`exhibits.costs`), and the papers' training times.
 
     Args:
         settings: the configuration.
@@ -52,12 +52,13 @@ def _sheet(settings: Settings, paper_costs: PaperCosts) -> Sheet:
     )
     rows = [_row(name, cost) for name, cost in paper_costs.exhibits.items()]
     total = _row("all, each run once", paper_costs.total)
-    shared = dict.fromkeys(total, "")
+    shared = dict.fromkeys(total, "")  # the same columns, empty
     shared[_NAME] = "shared by several"
     shared[_JOBS] = _hours(paper_costs.shared)
     rows += [shared, total]
     for row in rows:
         row[_SCALE] = scale_name(settings)
+    # In the Markdown table, the headings state the scale.
     return Sheet(headings, rows, _NAME, left_out=(_SCALE,))
 
 
@@ -87,7 +88,10 @@ def _row(name: str, cost: Cost) -> dict[str, str]:
 
 
 def _printed_sheet(paper_costs: PaperCosts) -> Sheet:
-    """Return the table of the training times that the papers state, with their exhibits."""
+    """Return the table of the training times that the papers state.
+
+    Each row also names the tables and figures that need the model.
+    """
     rows = []
     for training in paper_costs.total.printed.stated:
         names = [

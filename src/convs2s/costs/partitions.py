@@ -10,8 +10,8 @@ from convs2s.costs.dry_run import ALL_CORES, Request, gpus_in
 
 _SINFO = ("sinfo", "--noheader", "--all", "--exact", "--format=%P|%l|%c|%m|%D|%G")
 _SINFO_SECONDS = 20
-# The columns that _SINFO asks for. A number with a plus sign is the smallest of numbers that differ
-# between nodes.
+# The columns that _SINFO asks for. If a number differs between nodes, sinfo prints the smallest one
+# with a plus sign.
 _NODES = re.compile(r"^ *(.*)\|(.*)\|(\d+)\+?\|(\d+)\+?\|(\d+)\|(.*?) *$", re.MULTILINE)
 # The option that names partitions, in the text of further options for sbatch.
 _IN_EXTRA = re.compile(r"(?:--partition[= ]|-p ?)([\w,.-]+)")
@@ -88,10 +88,10 @@ def refusals(
 ) -> list[str]:
     """Return why a request can never run on a cluster, and the options that would allow it.
 
-    A request runs in one of the partitions that it names, or else in the default partition. If it
-    can run in none of several, return the reasons of the partition with the fewest. If another
-    partition can run the request, each reason also suggests that partition. The list is empty if
-    the request can run.
+    The list is empty if the request can run. A request runs in one of the partitions that it names,
+    or else in the default partition. If none of these partitions can run it, return the reasons of
+    the partition that has the fewest reasons. If another partition can run the request, each reason
+    also suggests that partition.
 
     Args:
         request: the request to check.
@@ -137,6 +137,7 @@ def _misfits(
     resource = f"--set-resources {request.rule}"
     model, gpus = _gpus_per_node(request)
     most_gpus = max(nodes.gpus_of(model) for nodes in partition)
+    # The option that asks for as many GPUs as a node of the partition has.
     fewer_gpus = f"--config gpus={most_gpus}"
     if not most_gpus:
         fewer_gpus = "--config device=cpu"
@@ -144,8 +145,8 @@ def _misfits(
         kind = f"gpu:{model}" if model else "gpu"
         fewer_gpus = f"{resource}:gres={kind}:{most_gpus}"
     # Only nodes with as many GPUs as requested can run the request. If no node has so many, the
-    # other numbers are compared with the nodes that have the most GPUs, because the user can ask
-    # for fewer.
+    # user can ask for fewer GPUs. Then the other numbers are compared with the nodes that have the
+    # most GPUs.
     with_gpus = [
         nodes for nodes in partition if nodes.gpus_of(model) >= min(gpus, most_gpus)
     ]
@@ -155,12 +156,12 @@ def _misfits(
     count = sum(nodes.count for nodes in with_gpus)
     asked_cpus = _cpus_per_node(request)
     asked_memory = request.number("mem_mb") or 0
-    # A site's profile may state the memory of each CPU instead.
+    # A site's profile may state the memory of each CPU instead of ``mem_mb``.
     memory_per_cpu = request.number("mem_mb_per_cpu")
     if memory_per_cpu:
         asked_memory = memory_per_cpu * asked_cpus
-    # Each row: what is requested, its unit, what the partition has, and the option that lowers the
-    # request.
+    # Each row: the number requested, its unit, the most that the partition has, and the option that
+    # lowers the request.
     compared = [
         (
             request.number("runtime") or 0,
@@ -193,7 +194,7 @@ def _gpus_per_node(request: Request) -> tuple[str, int]:
 
 
 def _cpus_per_node(request: Request) -> int:
-    """Return the CPUs that a request asks for on each node; 0 if it takes all cores.
+    """Return the CPUs that a request asks for on each node; 0 if it asks for no certain number.
 
     A site's profile may state ``cpus_per_task``, which overrides the number of threads, and
     ``tasks_per_node``, which overrides the number of tasks.
@@ -201,7 +202,9 @@ def _cpus_per_node(request: Request) -> int:
     cpus = request.number("cpus_per_task")
     if cpus is None:
         cpus = request.number("threads") or 1
-    if not 0 <= cpus < ALL_CORES:
+    # With a negative ``cpus_per_task``, Slurm's plugin does not state the number of CPUs.
+    takes_any_number = cpus < 0 or cpus >= ALL_CORES
+    if takes_any_number:
         return 0
     tasks = math.ceil((request.number("tasks") or 1) / request.nodes)
     return cpus * (request.number("tasks_per_node") or tasks)

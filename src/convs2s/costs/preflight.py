@@ -32,9 +32,9 @@ class TrainingRow:
     hours: float | None
     # Device-hours of all missing trainings, or of an epoch of each.
     device_hours: float
-    is_alone: bool  # whether the estimate is for one GPU or for the CPU
-    # The speed of trainings side by side, each on one device, divided by their speed one after
-    # another on all devices.
+    is_alone: bool  # True for one GPU or the CPU, False for several GPUs
+    # How many times faster several trainings are if they run side by side, each on one device, than
+    # if they run one after another, each on all devices.
     gain: float
 
 
@@ -87,13 +87,13 @@ def preflight(
     Args:
         settings: the configuration.
         tasks: the tasks of the run.
-        cells: name of each table or figure to fill -> its cells. Their runs are trained, as are
-            those of the tasks' headlines.
+        cells: name of each table or figure to fill -> its cells. The run trains the models of these
+            cells, and those of the tasks' headlines.
         benchmarks: the folder of Snakemake's benchmark files.
         is_local: whether jobs run on this machine.
         log: the file to write.
-        requests: lines to print after the budget. Each is printed as soon as it is computed,
-            because that may take long.
+        requests: lines to print after the budget. Computing a line may take long, so each is
+            printed at once.
 
     Raises:
         UserError: the run cannot fit.
@@ -110,12 +110,11 @@ def preflight(
     for line in requests:
         _print(line)
         lines.append(line)
-    message = f"this run cannot fit: {'; '.join(reasons)}"
     if reasons:
-        lines.append(f"error: {message}")
-    write_lines(log, lines)
-    if reasons:
+        message = f"this run cannot fit: {'; '.join(reasons)}"
+        write_lines(log, [*lines, f"error: {message}"])
         raise UserError(message)
+    write_lines(log, lines)
 
 
 def _print(text: str) -> None:
@@ -131,10 +130,11 @@ def _print(text: str) -> None:
 def _speed(
     settings: Settings, task_budgets: Sequence[Budget], *, measures: bool
 ) -> Speed:
-    """Return the speed of the device for which hours are stated.
+    """Return the speed of the device for which the budget states hours.
 
-    It is the GPU that `preflight_gpu` names, or else this machine. If ``measures`` is False or no
-    training is missing, nothing is measured here, and it is the first GPU of config/costs.yaml.
+    The device is the GPU that `preflight_gpu` names, or else that of this machine, whose speed is
+    measured. If ``measures`` is False or no training is missing, nothing is measured, and the first
+    GPU of config/costs.yaml takes the place of this machine.
     """
     gpus = {gpu.name: gpu for gpu in settings.costs.gpus}
     works = []
@@ -160,10 +160,11 @@ def training_rows(budget: Budget, speed: Speed) -> Iterator[TrainingRow]:
             continue
         alone = None
         for estimate in estimates(speed, cost.work):
-            alone = alone or estimate  # the first estimate is that for one device
+            alone = alone or estimate  # the first estimate is the one for one device
             speedup = estimate.rate / alone.rate
             hours = None
             if cost.epoch_tokens is not None:
+                # If the number of epochs is not known, the hours are those of one epoch.
                 tokens = cost.epoch_tokens * (cost.epochs or 1)
                 hours = tokens / estimate.rate / SECONDS_PER_HOUR
             device_hours = cost.missing * estimate.devices * (hours or 0)
@@ -253,14 +254,17 @@ def refusals(task_budgets: Sequence[Budget], machine: Machine) -> list[str]:
 
 
 def _all_downloads(task_budgets: Sequence[Budget]) -> dict[str, int | None]:
-    """Return path -> bytes of every file that is still to be downloaded."""
+    """Return path -> bytes of every file that is still to be downloaded; None if not known.
+
+    A file that several tasks need is there once.
+    """
     return {
         path: size for budget in task_budgets for path, size in budget.downloads.items()
     }
 
 
 def _disk(task_budgets: Sequence[Budget]) -> float:
-    """Return the bytes that results take beyond what exists, if all tasks run at once."""
+    """Return the further bytes of disk that the results need, if all tasks run at the same time."""
     return sum(max(0, budget.disk - budget.present) for budget in task_budgets)
 
 

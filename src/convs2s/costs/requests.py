@@ -42,8 +42,8 @@ _FURTHER = (
     "clusters",
     "slurm_extra",
 )
-# The name of the file in a profile's folder. It may state the lowest version of Snakemake that can
-# read the file.
+# The name of the file in a profile's folder, such as config.yaml. A name such as config.v8+.yaml
+# states the lowest version of Snakemake that can read the file.
 _PROFILE = re.compile(r"(?:profile|config)(?:\.v(\d+)\+)?\.yaml")
 
 
@@ -81,19 +81,20 @@ def requests_report(
 ) -> Iterator[str]:
     """Plan a run and yield the lines of a report on its requests to a cluster.
 
-    Yield nothing if jobs run on this machine, or if the command line lacks the target
-    ``preflight``, which makes this report.
+    Yield nothing if jobs run on this machine, or if the command line does not contain the target
+    ``preflight``, which asks for this report.
 
     Args:
         command: the command line of this process: Python, ``-m snakemake`` and its arguments.
         submission: the options of that command line for submission.
         targets: the targets of the run to plan. They replace the target ``preflight``.
-        prefix: the prefix that a module's ``use rule`` adds to the names of all rules, and so to
-            the targets.
+        prefix: the prefix of the names of all rules, and so of the targets, if another workflow
+            uses this one as a module (``use rule``); otherwise empty.
         snakefiles: the files of the rules.
     """
     asked = f"{prefix}preflight"
-    # If another program runs Snakemake, the command line is that program's and lacks the target.
+    # If another program calls Snakemake's API, this is the command line of that program, without
+    # the target.
     if submission.is_local or asked not in command:
         return
     yield ""
@@ -139,10 +140,11 @@ def submission_of(words: Sequence[str], started_in: Path) -> Submission:
     parser.add_argument("--directory", "-d", default="")
     partitions = os.environ.get("SNAKEMAKE_SLURM_PARTITIONS")
     parser.add_argument("--slurm-partition-config", default=partitions)
-    # The words are parsed twice: here to find the profiles, and below with the profiles' defaults.
+    # The words are parsed twice: here to find the profiles, and below with the defaults that the
+    # profiles state.
     options, _ = parser.parse_known_args(words)
-    # The paths on the command line are relative to the folder in which it was given. That is
-    # `started_in` if --directory leads from there to the present folder.
+    # Paths on the command line are relative to the folder in which it was given. If --directory
+    # leads from `started_in` to the current folder, Snakemake has changed the folder.
     folder = Path.cwd()
     if (started_in / options.directory).resolve() == folder:
         folder = started_in
@@ -158,8 +160,8 @@ def submission_of(words: Sequence[str], started_in: Path) -> Submission:
         if profile:
             parser.set_defaults(**_profile(profile, profile_folders))
     options, _ = parser.parse_known_args(words)
-    # On a command line, limits are words NAME=NUMBER. A profile may also have them as a mapping, or
-    # as a text of such words.
+    # On a command line, limits are words NAME=NUMBER. A profile may instead contain a mapping, or
+    # one text with such words.
     limits = options.resources or {}
     if isinstance(limits, str):
         limits = limits.split()
@@ -183,7 +185,7 @@ def _profile(name: str, folders: Iterable[Path]) -> dict[str, object]:
     for folder in folders:
         path = folder / name
         if path.is_dir():
-            versions = {}
+            versions = {}  # file -> the lowest version in its name; 0 if there is none
             for file in path.glob("*.yaml"):
                 if found := _PROFILE.fullmatch(file.name):
                     versions[file] = int(found[1] or 0)
@@ -204,7 +206,7 @@ def table(plan: DryRun) -> Iterator[str]:
     for largest, kind in _kinds(plan.requests):
         row = [largest.name, f"{len(kind):,}"]
         threads = _range(request.resources.get("threads") for request in kind)
-        # The dry run is told of so many cores: a job that has them all takes what there is.
+        # The dry run plans with this number of cores. A job with as many threads takes all cores.
         row.append(threads.replace(f"{ALL_CORES:,}", "all"))
         for resource in ("mem_mb", "runtime"):
             row.append(_range(request.resources.get(resource) for request in kind))
@@ -223,8 +225,8 @@ def table(plan: DryRun) -> Iterator[str]:
 def warnings(plan: DryRun, submission: Submission) -> Iterator[str]:
     """Yield a warning on each kind of request that can never run, with the option to set.
 
-    Also yield one if jobs ask for GPUs and the installed torch has no support for GPUs. Whether
-    requests can run is checked only for Slurm.
+    This is checked only for Slurm. Also yield a warning if jobs ask for GPUs, but the installed
+    torch has no support for GPUs.
     """
     if any(request.gpus for request in plan.requests) and not torch_has_gpus():
         yield (
@@ -259,8 +261,9 @@ def torch_has_gpus() -> bool:
 def _kinds(requests: Iterable[Request]) -> list[tuple[Request, list[Request]]]:
     """Return the kinds of requests, the largest first.
 
-    Requests of one kind have the same name and the same further resources. Each kind is a pair: a
-    request with the largest numbers of the kind, and all requests of the kind.
+    Requests of one kind have the same name and the same further resources. Each kind is a pair. Its
+    first item is a request made up of the largest numbers in the kind. The second item has all
+    requests of the kind.
     """
     kinds = defaultdict(list)
     for request in requests:
@@ -282,7 +285,7 @@ def _size(request: Request) -> list[int]:
 
 
 def _further(request: Request) -> str:
-    """Format the further resources of a request, except for one node, which is the default."""
+    """Format the further resources of a request. ``nodes=1`` is left out, as it is the default."""
     stated = []
     for name in _FURTHER:
         value = request.resources.get(name)

@@ -1,10 +1,10 @@
 """The expected speed of a training on one device, and on several GPUs.
 
-The speed of a GPU is calculated from its peak rates by a roofline model. Matrix products run at a
-share of the GPU's peak rate for them, and all other operations at the rate of its memory. If the
-host takes longer to start the operations than the GPU to run them, the host's time counts. With
-several GPUs, the time to add up their gradients is added: each GPU sends its gradients nearly twice
-(ring all-reduce).
+The speed of a GPU is calculated from its peak rates by a roofline model. The GPU computes matrix
+products at a share of its peak rate. All other operations run at the bandwidth of its memory. If
+the host takes longer to start the operations than the GPU to run them, the host's time counts. With
+several GPUs, the time to sum their gradients is added. For this sum, each GPU sends its gradients
+nearly twice (ring all-reduce).
 """
 
 import math
@@ -21,7 +21,7 @@ from convs2s.costs.memory import FLOAT_BYTES
 _PLACES = ((1, 1), (1, 8), (2, 8))  # the number of nodes, and of GPUs on each
 # For each token: one multiply-add in the forward pass, and two in the backward pass.
 _FLOPS_PER_WEIGHT = 6
-_BYTES = {"fp32": FLOAT_BYTES, "bf16": 2}
+_NUMBER_BYTES = {"fp32": FLOAT_BYTES, "bf16": 2}
 # How often an update reads or writes an fp32 number for every parameter: for the gradient, its
 # clipping, the velocity and the step.
 _OPTIMIZER_PASSES = 12
@@ -106,6 +106,7 @@ def estimates(speed: Speed, work: Work) -> Iterator[Estimate]:
         used = links[:nodes] if count > 1 else ()
         if update is None or None in used:
             return
+        # No link is None any more; `filter` only tells this to the type checker.
         slowest = min(filter(None, used), default=math.inf)
         # In a ring all-reduce of n GPUs, each sends 2 (n - 1) / n times the gradients.
         sent = 2 * (count - 1) / count * FLOAT_BYTES * work.parameters
@@ -150,23 +151,28 @@ class CalculatedSpeed:
         flops = _FLOPS_PER_WEIGHT * work.weights * tokens
         product_seconds = flops / (costs.share_of_peak.value * peak * 1e12)
         widths = sum(layer.width for layer in layers)
-        block_bytes = costs.block_passes.value * widths * _BYTES[precision]
+        # Bytes that the GPU reads and writes: for each token in the blocks and for its scores, and
+        # for each update at the parameters.
+        block_bytes = costs.block_passes.value * widths * _NUMBER_BYTES[precision]
         score_bytes = _SCORE_PASSES * work.types[1] * FLOAT_BYTES
         parameter_bytes = _OPTIMIZER_PASSES * work.parameters * FLOAT_BYTES
         moved_bytes = tokens * (block_bytes + score_bytes) + parameter_bytes
         device_seconds = product_seconds + moved_bytes / (gpu.bandwidth * 1e9)
-        # The default limit of a micro-batch stands for one that depends on the GPU's memory.
+        # Maximum number of tokens of a micro-batch. A training replaces the default limit by one
+        # that depends on the GPU's memory.
         limit = recipe.batch.micro_batch_tokens or tokens
         if limit == MICRO_BATCH_TOKENS:
             limit = tokens_for_memory(gpu.memory * 1e9)
         launches = len(layers) * costs.block_launches.value * math.ceil(tokens / limit)
         if recipe.compile:
             launches *= _COMPILED
-        # A training records a micro-batch as a CUDA graph and replays it, unless its shape is new
-        # (`convs2s.training.recorded`). It records none with vocabulary selection.
+        # A training records micro-batches as CUDA graphs, except with vocabulary selection. If the
+        # shape of a micro-batch is not new, the graph of this shape is replayed
+        # (`convs2s.training.recorded`).
         if work.architecture.selection is None:
             launches *= costs.new_shapes.value
             launches += costs.update_launches.value
         host_seconds = launches * costs.launch_microseconds.value * 1e-6
-        products = "tf32" if precision == "fp32" and gpu.tf32 else precision
-        return Update(max(device_seconds, host_seconds), products, round(launches))
+        product_precision = "tf32" if precision == "fp32" and gpu.tf32 else precision
+        seconds = max(device_seconds, host_seconds)
+        return Update(seconds, product_precision, round(launches))

@@ -2,8 +2,8 @@
 
 If only the Snakemake process is killed, its jobs go on, and a rerun starts the same jobs beside
 them. Therefore each job writes to a temporary folder of its own, and holds a lock on a file in this
-folder while it runs. The lock is released when the process ends, even if it is killed. So another
-process, also on another machine, can find out that the folder is left over, and remove it.
+folder while it runs. The lock is released when the process ends, even if it is killed. If another
+process finds the folder without a lock, it removes the folder. This works between machines, too.
 """
 
 import errno
@@ -19,6 +19,8 @@ from convs2s.errors import FULL, REMEDIES, UserError, failed_use
 from convs2s.files.locks import try_lock, wait_for_lock
 
 PREFIX = ".partial."
+"""Beginning of the name of each temporary folder (`scratch_folder`)."""
+
 _LOCK = ".lock"
 
 NO_FILE = {errno.ENAMETOOLONG, errno.ELOOP}
@@ -40,8 +42,8 @@ def atomic_path(path: str | Path) -> Iterator[Path]:
     """Yield a temporary path; after the block, the file that it wrote there is renamed to ``path``.
 
     The temporary path is in a folder beside ``path`` to which no other process writes. If the block
-    raises, the temporary file is removed, and ``path`` is left as it was. A device or a pipe is not
-    replaced: the content of the temporary file is written to it.
+    raises, the temporary file is removed, and ``path`` is left as it was. If ``path`` is a device
+    or a pipe, it is not replaced. The content of the temporary file is then written to it.
 
     Raises:
         UserError: the file cannot be written, for example because the disk is full or read-only.
@@ -69,13 +71,13 @@ def atomic_folder(
     """Yield an empty temporary folder; after the block, it is renamed to the new folder ``path``.
 
     Only one process at a time runs the block for the same ``path``. The folder gets its final name
-    only after its files and subfolders are on the disk, so a power cut leaves the whole folder or
-    none. If the block raises, nothing is left.
+    only after its files and subfolders are on the disk. So a power cut leaves either the whole
+    folder or no folder. If the block raises, nothing is left.
 
     Args:
         path: the folder, which must not exist.
-        finish: called with the temporary folder and ``path`` in place of the renaming, for example
-            to pack the folder into an archive ``path``.
+        finish: a function that is called with the temporary folder and ``path``, instead of
+            renaming the folder. For example, it packs the folder into an archive ``path``.
 
     Raises:
         UserError: ``path`` exists, before or after the block, or cannot be written.
@@ -129,9 +131,9 @@ def scratch_folder(parent: Path) -> Iterator[Path]:
     ``parent`` is created if it does not exist. Folders that killed processes have left in it are
     removed first.
 
-    Each folder contains a file ``.lock``, which its process locks as long as it runs. If no process
-    holds this lock, the folder is left over. On a file system without locks, folders that are left
-    over cannot be recognized, and stay.
+    Each folder contains a file ``.lock``. The process of the folder locks this file as long as it
+    runs. If no process holds the lock, the folder is left over. On a file system without locks,
+    folders that are left over cannot be recognized, so they stay.
     """
     parent.mkdir(parents=True, exist_ok=True)
     for other_lock in parent.glob(f"{PREFIX}*/{_LOCK}"):
@@ -149,9 +151,9 @@ def scratch_folder(parent: Path) -> Iterator[Path]:
             unlocked.rename(folder / _LOCK)
             yield folder
     finally:
-        # The lock file is closed by now, because a network file system keeps a file that is open.
-        # It is removed last: if a kill or a failing disk interrupts the removal, the next writer
-        # still finds the folder by its lock.
+        # The lock file is closed by now. A network file system would not remove an open file.
+        # The lock file is removed last. If a kill or a failing disk interrupts the removal, the
+        # next writer still finds the folder by this file.
         with suppress(OSError):
             for path in list(folder.iterdir()):
                 if path.is_dir() and not path.is_symlink():
@@ -186,7 +188,8 @@ def sole_writer(path: Path) -> Iterator[None]:
                     )
                     wait_for_lock(stream)
             # The process that held the lock before has removed the file, and a third process may
-            # have created a new one. A lock on the removed file keeps nobody out, so try again.
+            # have created a new file of this name. A lock on the removed file would not exclude
+            # that process, so try again.
             is_current = False
             with suppress(FileNotFoundError):
                 is_current = os.path.samestat(lock.stat(), os.fstat(stream.fileno()))
@@ -221,9 +224,9 @@ def writing(path: Path) -> Iterator[None]:
 def _is_about(error: OSError, output: Path) -> bool:
     """Return whether an error is about an output, and not about a file that is read meanwhile.
 
-    An error of a full disk is always about the output, even if it names another file, because the
-    error of a failed copy names the file that was read. Any other error is about the output if it
-    names no file, a file in the output's folder or below it, or a folder above the output.
+    The error of a full disk is always about the output. It may name another file, because the error
+    of a failed copy names the file that was read. Any other error is about the output if it names
+    no file, or a file in the output's folder or below this folder, or a folder above the output.
     """
     if error.filename is None or error.errno in FULL:
         return True
@@ -249,7 +252,8 @@ def whole_files(folder: Path) -> Iterator[Path]:
 
     Temporary folders of `scratch_folder` are left out. Links to folders are followed, but each
     folder is searched only once. Other processes may write below the folder at the same time. If
-    they remove a folder, the search goes on, whereas ``Path.rglob`` before Python 3.13 would raise.
+    they remove a folder, the search goes on. ``Path.rglob`` is not used, because it would raise
+    then before Python 3.13.
 
     Raises:
         OSError: a failure of the system (`REMEDIES`), such as too many open files.
@@ -271,7 +275,7 @@ def whole_files(folder: Path) -> Iterator[Path]:
 
 
 def _raise_failure_of_system(error: OSError) -> None:
-    """Raise a failure of the system, by which a search would miss files.
+    """Raise an error that is a failure of the system, because the search would miss files.
 
     Any other error is ignored, such as that of a folder that was removed meanwhile.
     """

@@ -1,8 +1,8 @@
 """Compute and check checksums, and note those of a job's outputs in files beside the outputs.
 
-A table with a flipped bit is still a valid table, but with a wrong number or word, which only a
-checksum reveals. Files of formats that contain a checksum get no note. A note also contains the
-path of its file below the results folder. This reveals a file that was copied over another file
+A table with a flipped bit is still a valid table, but has a wrong number or word. Only a checksum
+reveals this. Files of formats that contain a checksum get no note. A note also contains the path of
+its file, relative to the results folder. This reveals a file that was copied over another file
 together with its note.
 """
 
@@ -102,7 +102,7 @@ def note_checksums(paths: Iterable[str | Path], results: str | Path | None) -> N
 def forget_checksums(paths: Iterable[str | Path]) -> None:
     """Remove the notes of files that are about to be written again."""
     for path in paths:
-        # If the note cannot be removed, writing the file fails, too, and that error says why.
+        # If the note cannot be removed, the file cannot be written, either. That error says why.
         with suppress(OSError):
             note_path(path).unlink()
 
@@ -110,11 +110,12 @@ def forget_checksums(paths: Iterable[str | Path]) -> None:
 def check_noted(paths: Iterable[str | Path]) -> None:
     """Check the paths and the checksums of files against their notes.
 
-    A file without a note is not checked. A link may have the noted path itself, or its target may.
+    A file without a note is not checked. For a link, the noted path may be the path of the link or
+    that of its target.
 
     Raises:
-        UserError: a file was copied here together with its note, so that the path is not the noted
-            one; or the checksum is not the noted one; or a note is damaged.
+        UserError: the path is not the noted one, because a file was copied here together with its
+            note; or the checksum is not the noted one; or a note is damaged.
     """
     for path in map(Path, paths):
         check_noted_place(path)
@@ -170,5 +171,5 @@ def _noted(path: Path) -> tuple[str, str] | None:
 
 
 def has_note(path: Path) -> bool:
-    """Return whether files of this name get notes, because their format contains no checksum."""
+    """Return whether a file of this name gets a note, because its format contains no checksum."""
     return not path.name.endswith(CHECKED_BY_READERS)

@@ -1,8 +1,8 @@
 """Read and write the bytes of files, which may be compressed and need not be trusted.
 
 One function here reads all compressed files: gzip, bzip2, xz and Zstandard. The readers of the
-standard library and of xopen are not used, because they do not refuse all damaged files: bz2 and
-lzma ignore garbage after the data, and none of them limits the size of the decompressed data.
+standard library and of xopen are not used. They do not refuse all damaged files, because bz2 and
+lzma ignore garbage after the data. And none of them limits the size of the decompressed data.
 """
 
 import bz2
@@ -35,8 +35,9 @@ class Compression:
     """A compression format.
 
     One call of ``decompress`` must not return too much data. For bzip2 and xz, an argument limits
-    the returned data. The decompressors of gzip and Zstandard have no such argument, so each call
-    gets only little input. Decompressed gzip data are at most 1032 times as large as the input.
+    the returned data. The decompressors of gzip and Zstandard are used without such an argument, so
+    each call gets only little input. Decompressed gzip data are at most 1032 times as large as the
+    input.
     """
 
     name: str
@@ -45,10 +46,10 @@ class Compression:
     """The first bytes of data in this format."""
 
     decompressor: Callable[[], Any]
-    """Returns a new decompressor, which decompresses one stream."""
+    """A function that returns a new decompressor, which decompresses one stream."""
 
     output_limit: tuple[int, ...] = ()
-    """The argument of ``decompress`` that limits its output in bytes, or no argument."""
+    """The further arguments of ``decompress``: one that limits its output in bytes, or none."""
 
     input_bytes: int = 1 << 14
     """Number of compressed bytes that are read and decompressed at a time."""
@@ -98,8 +99,8 @@ def decompressed(
     """Return a stream of decompressed bytes, or ``stream`` itself if it is not compressed.
 
     The suffix of ``file_name`` tells the format. Reading from the returned stream raises a
-    UserError, which begins with ``name``, if the data have another format, are truncated, are
-    followed by other data, or are a decompression bomb.
+    UserError if the data have another format, are truncated, are followed by other data, or are a
+    decompression bomb. The message begins with ``name``.
     """
     form = compression_of(file_name)
     if form is None:
@@ -138,11 +139,13 @@ def _decompressed_blocks(
     is_foreign = False
     while data := stream.read(form.input_bytes):
         compressed_bytes += len(data)
+        # Each round of this loop gets one block out of ``data``, or out of what the decompressor
+        # has kept of it.
         needs_input = False
         while data or not needs_input:
             if is_complete:
-                # Begin the next stream, if there is one. Zeros may come before it or the end of the
-                # file: files from tapes and xz files are padded with zeros.
+                # Begin the next stream, if there is one. Files from tapes and xz files are padded
+                # with zeros, so zeros may come before the next stream or the end of the file.
                 data = data.lstrip(b"\0")
                 is_foreign = not data.startswith(form.start[: len(data)])
                 if not data:
@@ -162,6 +165,7 @@ def _decompressed_blocks(
             # The input after the end of this stream; empty as long as the stream has not ended.
             data = decompressor.unused_data
             # A decompressor of bzip2 or xz may keep input for which its limited output had no room.
+            # The other decompressors keep none, and lack this attribute.
             needs_input = is_complete or getattr(decompressor, "needs_input", True)
     if not is_complete:
         raise UserError(
@@ -194,7 +198,7 @@ class _Blocks(io.RawIOBase):
 
 
 def file_of(blocks: Iterator[bytes]) -> BinaryIO:
-    """Return a file that consists of blocks, each taken from the iterator when it is read."""
+    """Return a file that consists of blocks. Each block is taken from the iterator when needed."""
     return cast(BinaryIO, io.BufferedReader(_Blocks(blocks), BUFFER_BYTES))
 
 
@@ -218,7 +222,8 @@ def _named_failures(path: str | Path) -> Iterator[None]:
 class _InputFile(io.FileIO):
     """A file of bytes whose read errors name the file."""
 
-    # FileIO's own read and readall do not call readinto, so their errors would not name the file.
+    # The methods of RawIOBase call readinto below. FileIO's own read and readall do not, so their
+    # errors would not name the file.
     read = io.RawIOBase.read  # type: ignore[assignment]
     readall = io.RawIOBase.readall
 

@@ -1,4 +1,4 @@
-"""Guess which encoding a text has that is not UTF-8.
+"""Guess the encoding of a text that is not UTF-8.
 
 The text is not converted here. Most encodings with one byte per character can decode any bytes, so
 only a person who knows the language can tell which encoding spells the words right. Therefore the
@@ -42,20 +42,24 @@ _OTHER_SCRIPTS = (
     "WINDOWS-1255",
     "WINDOWS-1256",
 )
-# If the words with bytes that are not ASCII have a larger share of such bytes, their script may be
-# another one than Latin. Words in Latin script have only a few letters that are not ASCII.
+# Words in Latin script have only a few letters that are not ASCII. So the script may be another one
+# if, in the words with bytes that are not ASCII, more than this share of the bytes is not ASCII.
 _LEAST_OF_OTHER_SCRIPTS = 0.6
 
-# A word with a byte that is not ASCII, from its beginning. In a script without blanks, a word is as
-# long as a sentence; its beginning is cut off at a limit, but it starts with a whole character.
+# The beginning of a word with a byte that is not ASCII. Its length is limited, because in a script
+# without blanks a word is as long as a sentence. It starts where the word starts, so that its first
+# character is whole.
 _WORD = re.compile(rb"(?<![^\x00-\x20])[^\x00-\x20]{0,20}[\x80-\xff][^\x00-\x20]{0,20}")
-# The same at any place within a word, if every such byte is too far from the beginning of its word.
+# A part of a word with a byte that is not ASCII. It is used only if no word has such a byte near
+# its beginning.
 _WITHIN_LONG_WORD = re.compile(rb"[^\x00-\x20]{0,20}[\x80-\xff][^\x00-\x20]{0,20}")
 _MOST_WORDS = 1_000
 _MOST_READINGS = 5
 
-# What no right text contains: a symbol between two letters that is not ASCII, except apostrophes,
-# hyphens and the dot of Catalan; and the ordinals ª and º before a letter or digit.
+# What no text contains that was decoded correctly:
+# - between two letters, a symbol that is not ASCII, except apostrophes, hyphens and the dot of
+#   Catalan;
+# - the ordinals ª and º before a letter or digit, within a word or at its start.
 _WITHIN_WORD = re.compile(
     r"(?<=[^\W\d_])[^\w\s\x00-\x7f’‘´–—·](?=[^\W\d_])|\w[ªº]\w|\b[ªº]\w"
 )
@@ -89,11 +93,12 @@ def encoding_advice(sample: bytes) -> str:
         # With "ignore", a character that is cut off at the end of the word is left out.
         return {name: word.decode(name, "ignore") for name in likely}
 
-    def telling(word: bytes) -> tuple[int, int]:
+    def distinctness(word: bytes) -> tuple[int, int]:
         """Return the number of different spellings of a word, and its length."""
         return len(set(spellings(word).values())), len(word)
 
-    spelled = spellings(max(words, key=telling))
+    # The word with the most spellings tells the encodings apart best.
+    spelled = spellings(max(words, key=distinctness))
     if len(spelled) == 1:
         ((name, text),) = spelled.items()
         return f"if '{text}' is spelled right: {_command(name)}"
@@ -116,9 +121,9 @@ def _count_high(text: bytes) -> int:
 def _likely_encodings(sample: bytes, encodings: Iterable[str]) -> list[str]:
     """Return the encodings that a sample most likely has, the likeliest first.
 
-    Each of them decodes the sample to another text. The likeliest is the one whose text has the
-    fewest faults (`_faults`). Encodings are left out that have more faults than this one by over a
-    twentieth of the bytes that are not ASCII.
+    No two of them decode the sample to the same text. The likeliest encoding is the one whose text
+    has the fewest faults (`_faults`). An encoding is left out if it has many more faults: more by a
+    twentieth of the number of bytes that are not ASCII.
     """
     texts: dict[str, str] = {}
     for name in encodings:
@@ -131,8 +136,8 @@ def _likely_encodings(sample: bytes, encodings: Iterable[str]) -> list[str]:
     faults = {name: _faults(text) for name, text in texts.items()}
     if not faults:
         return []
-    most = min(faults.values()) + _count_high(sample) // 20
-    likely = [name for name in faults if faults[name] <= most]
+    most_faults = min(faults.values()) + _count_high(sample) // 20
+    likely = [name for name in faults if faults[name] <= most_faults]
     likely.sort(key=lambda name: faults[name])
     return likely[:_MOST_READINGS]
 

@@ -1,7 +1,7 @@
 """Limits on everything that is read: far above real data, and far below what does harm.
 
-A malicious file can be small, and yet reading it can take all memory or a day. Therefore each
-function that reads a file refuses content that exceeds a limit, with a message of one line.
+A malicious file can be small, but reading it can take all memory or a day. Therefore each function
+that reads a file refuses content that exceeds a limit, with a message of one line.
 """
 
 LONGEST_LINE_BYTES = 1 << 20
@@ -36,7 +36,8 @@ XZ_MEMORY_BYTES = 256 << 20
 """Maximum memory of an xz decompressor. Files of ``xz -9`` need 65 MiB."""
 
 MOST_NAMES = 1_000
-"""Maximum number of names in an archive among which a name similar to a missing one is searched."""
+"""Maximum number of names in an archive that are kept, for example to find one like a missing name.
+"""
 
 LARGEST_TAR_HEADER_BYTES = 8 << 10
 """Maximum number of bytes of a tar header with a long name or further properties."""
@@ -70,7 +71,7 @@ LARGEST_WIDTH = 1 << 16
 """Maximum number of channels of a layer or an embedding, and of cells of an LSTM."""
 
 MOST_LAYERS = 1_000
-"""Maximum number of layers in a stack of equal layers, and of such stacks."""
+"""Maximum number of layers in a stack of equal layers, and maximum number of such stacks."""
 
 LARGEST_KERNEL = 1 << 10
 """Maximum width of a kernel."""

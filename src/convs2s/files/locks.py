@@ -7,7 +7,7 @@ from typing import IO
 PATIENT = 4
 """Number of tries for a lock that ``convs2s status`` may hold for a moment.
 
-This command takes a lock only to find out whether another process holds it.
+``convs2s status`` takes a lock only to find out whether another process holds it.
 """
 
 _SECONDS_BETWEEN_TRIES = 0.1
@@ -58,5 +58,7 @@ def wait_for_lock(file: int | IO[str] | IO[bytes], *, shared: bool = False) -> N
 def _add_name(error: OSError, file: int | IO[str] | IO[bytes]) -> None:
     """Add the name of a file to an error of ``flock``, which does not name the file."""
     name = getattr(file, "name", None)
-    if isinstance(name, str):  # an unnamed file has its number as its name
+    if isinstance(
+        name, str
+    ):  # if a file was opened by its number, its name is this number
         error.filename = name

@@ -33,7 +33,7 @@ There is only one key, because safetensors writes several metadata keys in rando
 """
 
 DIGEST = "digest"
-"""Key in the description of the SHA-256 of the tensors and of all other fields."""
+"""Key of the description. Its value is the SHA-256 of the tensors and of all other fields."""
 
 WITHOUT_DIGEST = "convs2s model 2"
 """The previous format of model files. It has no digest, but is otherwise the same.
@@ -61,7 +61,9 @@ The widest types come first, so that all tensors are aligned.
 MOST_HEADER_BYTES = 100_000_000
 """Maximum size of a header in bytes that safetensors can read (its documentation, "Format")."""
 
-_PIECE_BYTES = 16 << 20  # number of bytes that a thread hashes at a time
+# Number of bytes that a thread hashes at a time. It is part of the format: with another number, the
+# digests would differ.
+_PIECE_BYTES = 16 << 20
 
 
 def save_tensors(
@@ -71,15 +73,15 @@ def save_tensors(
 ) -> None:
     """Write tensors and their description; the same content gives the same bytes.
 
-    The library safetensors would write the same bytes. But its function needs all tensors in the
-    memory of the CPU at the same time, whereas this function copies the tensors of a GPU one after
-    the other.
+    The library safetensors would write the same bytes. But its function needs all tensors in main
+    memory at the same time. This function copies the tensors of a GPU one after the other.
 
     Raises:
         UserError: the file cannot be written. A previous file at ``path`` is then kept.
     """
     _check_text(path, description)
-    # Readers get the description from JSON, which turns tuples into lists and keys into text.
+    # The digest must be that of the description as a reader gets it. JSON turns tuples into lists
+    # and keys into text.
     stated = json.loads(_json(description))
     # The digest is known only after all tensors have been written. Until then, the header contains
     # another digest of the same length in its place.
@@ -131,7 +133,8 @@ def _load(path: Path, framework: str) -> tuple[Fields, Fields]:
         description = _description(path, stored)
         tensors = {name: stored.get_tensor(name) for name in list(stored.keys())}
     stated = description.pop(DIGEST, None)
-    # The training states of earlier versions have neither a digest nor a format.
+    # Old model files have the format `WITHOUT_DIGEST`. Training states of earlier versions have
+    # neither a digest nor a format.
     is_old = stated is None and description.get("format") in (None, WITHOUT_DIGEST)
     if not is_old and stated != _digest(tensors, description):
         raise UserError(
@@ -141,7 +144,7 @@ def _load(path: Path, framework: str) -> tuple[Fields, Fields]:
 
 
 def load_description(path: Path) -> Fields:
-    """Read only the description. The digest is not checked, because it needs the tensors, too.
+    """Read only the description. The digest is not checked, because this would need the tensors.
 
     Raises:
         UserError: as in ``load_tensors``, except for a wrong digest.
@@ -167,7 +170,7 @@ def _order(tensors: Mapping[str, "Tensor"]) -> list[str]:
 def _header(tensors: Mapping[str, "Tensor"], description: Mapping[str, Any]) -> bytes:
     """Return the beginning of a file, up to the first tensor.
 
-    It consists of the length of a JSON text in 8 bytes and the JSON text ("Format" at
+    It consists of 8 bytes with the length of a JSON text, and the JSON text ("Format" at
     github.com/huggingface/safetensors).
     """
     parts: Fields = {"__metadata__": {METADATA_KEY: _json(description)}}
@@ -200,7 +203,7 @@ def _content(tensor: Any) -> memoryview:
 def _start_digests(pool: ThreadPoolExecutor, content: memoryview) -> Iterator[bytes]:
     """Start to hash the pieces of a tensor in threads, and return an iterator over their SHA-256.
 
-    The iterator waits for each digest, and yields them in the order of the pieces.
+    The iterator yields the digests in the order of the pieces, and waits for each of them.
     """
 
     def digest_from(start: int) -> bytes:
@@ -226,9 +229,9 @@ def _combined(
 ) -> str:
     """Return the digest of a file's content as hexadecimal digits.
 
-    It is the SHA-256 of a JSON text followed by the values of ``digests``. The JSON text contains
-    the description and the names, types and shapes of the tensors. ``digests`` contains for each
-    tensor the SHA-256 of its pieces, one after the other.
+    It is the SHA-256 of a JSON text, followed by the values of ``digests`` in the order of the
+    names. The JSON text contains the description and the names, types and shapes of the tensors.
+    ``digests`` contains for each tensor the SHA-256 of its pieces, one after the other.
     """
     shapes = []
     for name, tensor in sorted(tensors.items()):
@@ -282,7 +285,7 @@ def _check_text(path: Path, description: Mapping[str, object]) -> None:
 
 @contextmanager
 def _opened(path: Path, framework: str = "numpy") -> Iterator[Any]:
-    """Open a safetensors file, and turn errors while it is open into a UserError that names it."""
+    """Open a safetensors file. Errors while it is open become a UserError that names the file."""
     if path.is_dir():
         raise UserError(f"{path}: is a folder: name the model file in it")
     # For a missing or unreadable file, this raises a clearer error than safe_open would.

@@ -28,7 +28,10 @@ from convs2s.files.limits import (
 T = TypeVar("T")
 
 BYTE_ORDER_MARK = "\ufeff"
-"""The mark with which a downloaded or a user's file may begin. It is not part of the text."""
+"""The mark with which a downloaded file or a user's own file may begin.
+
+It is not part of the text.
+"""
 
 NO_MARK = ""
 """Pass this as ``mark`` to read the workflow's own text, which has no byte order mark.
@@ -42,7 +45,7 @@ def read_lines(path: str | Path, *, mark: str = BYTE_ORDER_MARK) -> Iterator[str
     """Yield the lines of a text file without their line feeds.
 
     ``mark`` is removed at the start of the file; pass ``NO_MARK`` for the workflow's own text. All
-    other characters are kept, also carriage returns and NUL, which the preparation of text handles.
+    other characters are kept. The preparation of text handles carriage returns and NUL.
 
     Raises:
         UserError: the file is missing or damaged, or a line is not UTF-8 or longer than 16 MiB. The
@@ -69,7 +72,8 @@ def text_lines(
         UserError: a line is not UTF-8 or has more than ``longest`` bytes without its line feed. The
             message begins with ``name`` and the number of the line.
     """
-    # Call readline until it returns nothing. The limit of bytes keeps a longer line out of memory.
+    # Call readline until it returns nothing. Of a line that is too long, it reads only one byte
+    # more than the limit.
     lines = iter(partial(readline, longest + 1), b"")
     for number, line in enumerate(lines, start=1):
         if len(line) > longest and not line.endswith(b"\n"):
@@ -91,7 +95,7 @@ def text_lines(
 
 
 def _sample(line: bytes, following: Iterator[bytes]) -> bytes:
-    """Return a line and the lines after it, enough of them to guess the encoding of the text."""
+    """Return a line and as many lines after it as are needed to guess the encoding of the text."""
     sample = bytearray(line)
     for further in following:
         sample += further
@@ -147,8 +151,8 @@ def paired(
 
     Raises:
         UserError: the sides have different numbers of lines. The message gives both numbers and the
-            names of the sides, ``source`` and ``target``. To count its lines, the longer side is
-            read to its end.
+            names of the sides, ``source`` and ``target``. The longer side is read to its end to
+            count its lines.
     """
     pairs = zip_longest(source_lines, target_lines)
     for pairs_before, (source_line, target_line) in enumerate(pairs):

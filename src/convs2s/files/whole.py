@@ -1,7 +1,7 @@
 """Check that a file still has the bytes with which it was written.
 
-Every file that leaves this machine is checked first. The copy gets a new checksum, which would hide
-that a number was changed on this disk.
+Every file that leaves this machine is checked first. Its copy gets a new checksum. Without the
+check, this checksum would confirm a number that has changed on the disk.
 """
 
 from pathlib import Path

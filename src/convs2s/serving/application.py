@@ -128,19 +128,19 @@ def application(
             allow_methods=["GET", "POST"],
             allow_headers=["Content-Type"],
         )
-    app.add_middleware(_with_one_framing)
+    app.add_middleware(_refusing_ambiguous_bodies)
     return app
 
 
-def _with_one_framing(app: ASGIApp) -> ASGIApp:
+def _refusing_ambiguous_bodies(app: ASGIApp) -> ASGIApp:
     """Return ``app`` behind a check that refuses requests whose body could end at two places.
 
-    A proxy before this server may choose the other place. Then one of the two would read the rest
-    of the body as a further request (request smuggling, RFC 9112, section 6.3).
+    This server and a proxy before it could take different places for the end. One of them would
+    then read a part of the body as a further request (request smuggling, RFC 9112, section 6.3).
     """
 
     async def checked(scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer 400 to such a request and close its connection; hand others on to ``app``."""
+        """Answer 400 to such a request and close its connection; pass all others to ``app``."""
         names = {name for name, _ in scope.get("headers", ())}
         # HTTP/1.0 has no Transfer-Encoding, so a proxy may ignore this header there.
         is_ambiguous = b"transfer-encoding" in names and (
@@ -148,6 +148,7 @@ def _with_one_framing(app: ASGIApp) -> ASGIApp:
         )
         answer = app
         if is_ambiguous:
+            # Starlette's responses can be called like an application.
             answer = _fault(
                 400,
                 "request: has Transfer-Encoding together with Content-Length, or in HTTP/1.0: "
@@ -160,6 +161,8 @@ def _with_one_framing(app: ASGIApp) -> ASGIApp:
 
 
 class _Handlers:
+    """The answers to requests by path, with the queue and the metrics that they share."""
+
     def __init__(
         self,
         models: Models,
@@ -176,6 +179,7 @@ class _Handlers:
             settings.most_waiting,
             clients=partial(len, connections),
         )
+        # The thread that processes requests of more than `AT_ONCE_BYTES` (`_call`).
         self._reader = ThreadPoolExecutor(1, "read")
         self._large_requests = asyncio.Semaphore(LARGE_AT_ONCE)
         # Name of a translated document (`DOWNLOAD`) -> its content.
@@ -302,9 +306,8 @@ class _Handlers:
         """
         assert isinstance(error, HTTPException)
         path = request.scope["path"]
-        if (
-            "name" in request.path_params
-        ):  # only the path of a document has this parameter
+        # Only the path of a document has a parameter.
+        if "name" in request.path_params:
             path = DOWNLOAD
         if path in self.answers:
             self._requests.labels(path, error.status_code).inc()
@@ -325,7 +328,7 @@ class _Handlers:
         rows = []
         for translation in translations:
             row = translation.as_json()
-            # The number of a line in a file; a request has a list of texts instead.
+            # The number of a line is of use only if the texts come from a file.
             del row["line"]
             if translation.attention is not None:
                 row["attention"] = translation.attention.as_json()
@@ -346,7 +349,7 @@ class _Handlers:
         content = await self._call(size, document.translated, texts)
         if warning := parts_warning(document.passages):
             print(f"convs2s serve: a document: {warning}", file=sys.stderr, flush=True)
-        # The name cannot be guessed, because whoever knows it may fetch the document.
+        # Whoever knows the name can fetch the document, so the name must be hard to guess.
         name = secrets.token_urlsafe(16) + suffix
         self._files[name] = content
         if len(self._files) > MOST_FILES:
@@ -369,9 +372,9 @@ class _Handlers:
         return Response(self._files[name], headers=headers, media_type=kind)
 
     async def detect(self, request: Request) -> Response:
-        """Answer with the probable languages of a text, in LibreTranslate's format.
+        """Answer with the probabilities that a text is in each source language of the models.
 
-        They are the source languages of the models.
+        The answer is in LibreTranslate's format.
         """
         check = partial(validated, DetectRequest, where="request")
         asked, size = await self._read(request, check)
@@ -382,9 +385,9 @@ class _Handlers:
         request: Request,
         check: Callable[[Mapping[str, object]], Returned],
     ) -> tuple[Returned, int]:
-        """Read the fields of a request; return what ``check`` makes of them, and their size.
+        """Read the fields of a request; return what ``check`` returns for them, and their size.
 
-        The size is that of the body, or of the form in the address, in bytes.
+        The size is the number of bytes of the body, or of the form in the address.
 
         Raises:
             RefusedError: the content type is not accepted, or the body is too large or too slow.
@@ -395,10 +398,11 @@ class _Handlers:
         headers = request.headers
         content_type = headers.get("content-type", FORM if query else "")
         kind = content_type.partition(";")[0].strip().lower()
-        # A page of any site can make a browser send a form to this server, without asking the
-        # server first. Every browser adds one of the headers below, so such forms are refused. Our
-        # own page sends forms with the header X-Requested-With. For a page of another site, the
-        # browser would first ask the server (CORS) whether it may send this header, or JSON.
+        # A page of any site can make a browser send a form to this server without asking the server
+        # first. Such forms are refused. They are recognized by a header that every browser adds:
+        # Origin or Sec-Fetch-Site. Our own page adds X-Requested-With to its forms. A page of
+        # another site cannot send this header, or JSON, unless this server allows it: the browser
+        # asks the server first (CORS).
         is_from_browser = {"origin", "sec-fetch-site"} & set(headers)
         is_from_our_page = "x-requested-with" in headers
         is_form = kind in FORMS and (is_from_our_page or not is_from_browser)
@@ -408,18 +412,18 @@ class _Handlers:
             )
         settings = self._settings
         if request.url.path == "/translate_file":
-            most = settings.largest_file
+            most_bytes = settings.largest_file
         else:
             # JSON may write one byte of text as six bytes, such as \u0041.
-            most = 6 * settings.longest_text * settings.most_texts
-        most += 4096  # for the other fields
-        size = int(headers.get("content-length", "0"))
+            most_bytes = 6 * settings.longest_text * settings.most_texts
+        most_bytes += 4096  # for the other fields
+        stated_size = int(headers.get("content-length", "0"))
         # A request with Transfer-Encoding does not state its size in advance.
-        is_large = size > LARGE_BYTES or "transfer-encoding" in headers
+        is_large = stated_size > LARGE_BYTES or "transfer-encoding" in headers
         async with self._large_requests if is_large else nullcontext():
             try:
                 async with asyncio.timeout(settings.request_seconds):
-                    body = await read_body(request.stream(), most)
+                    body = await read_body(request.stream(), most_bytes)
             except TimeoutError:
                 raise LateError(
                     f"request: not complete within {settings.request_seconds:g} s"
@@ -428,19 +432,20 @@ class _Handlers:
             if is_form and not body:
                 content = query
 
-            def checked() -> Returned:
+            def parse_and_check() -> Returned:
                 if is_form:
                     return check(read_form(content, content_type))
                 return check(read_json(content))
 
-            return await self._call(len(content), checked), len(content)
+            return await self._call(len(content), parse_and_check), len(content)
 
     def _check(
         self, fields: Mapping[str, object]
     ) -> tuple[LibreTranslateRequest | None, CheckedRequest]:
-        """Check the fields of a request for translations, and return the request.
+        """Check the fields of a request for translations, and return the checked request.
 
-        If it has the keys of LibreTranslate, also return it in that form, which its answer needs.
+        For a request in LibreTranslate's format, the first item is the request in that format,
+        which is needed to make the answer. For other requests, it is None.
 
         Raises:
             UserError: the request is not valid, or exceeds a limit.
@@ -458,7 +463,10 @@ class _Handlers:
         function: Callable[..., Returned],
         *arguments: object,
     ) -> Returned:
-        """Call a function for a request of ``size`` bytes, in another thread if this is large."""
+        """Call a function for a request of ``size`` bytes.
+
+        The function is called in another thread if the request is large (`AT_ONCE_BYTES`).
+        """
         if size <= AT_ONCE_BYTES:
             return function(*arguments)
         loop = asyncio.get_running_loop()
@@ -499,8 +507,8 @@ class _Handlers:
     async def _prepare(self, checked: CheckedRequest, size: int) -> list[Sentence]:
         """Return the sentences of a request of ``size`` bytes with their tokens.
 
-        The thread tokenizes one sentence per call, so that it serves several large requests in
-        turn.
+        For each sentence there is one call of the tokenizer. So the thread for large requests
+        (`_call`) works on several of them in turn.
 
         Raises:
             TooLargeError: a sentence has too many tokens, or the request is too much work.
@@ -524,7 +532,7 @@ class _Handlers:
     ) -> list[Translation]:
         """Return the translations of a request's sentences.
 
-        If the client closes the connection before, the request is removed from the queue.
+        If the client closes the connection first, the request is removed from the queue.
 
         Raises:
             ClientDisconnect: the client has closed the connection.

@@ -18,12 +18,12 @@ from convs2s.serving.requests import BusyError, RequestOptions, Sentence
 
 LULL_SECONDS = 0.001
 LULL_SHARE = 0.02
-"""The next batch begins after a lull, which is a time in which no new request comes.
+"""The next batch begins after a lull: a time in which no new request comes.
 
-The lull lasts ``LULL_SECONDS``, or ``LULL_SHARE`` of the time that the previous batch took if that
-is longer. Clients whose requests were answered together send their next requests at about the same
+The lull lasts ``LULL_SECONDS``, or ``LULL_SHARE`` of the time of the previous batch if that is
+longer. Clients whose requests were answered together send their next requests at about the same
 time, and these should become one batch again. If every connected client has a request in the queue,
-the batch begins at once.
+no further request can come, so the batch begins at once.
 """
 
 MOST_SECONDS = 0.05
@@ -36,10 +36,10 @@ That is ``MOST_SECONDS``, or ``MOST_SHARE`` of the time of the previous batch if
 WORK_PER_SENTENCE = 50
 """Maximum work of a batch (`Sentence.work`), divided by the maximum number of its sentences.
 
-A sentence of 10 tokens with a beam of 5 has this work, so a batch of longer sentences has fewer of
-them. This limits the time for which a new request waits for the batch before its own: with the
-demo's model and 64 sentences, a batch takes at most a quarter of a second of processor time (AMD
-EPYC, 2026-11-29).
+A sentence of 10 tokens with a beam of 5 has this work. If the sentences are longer, a batch has
+fewer of them. So the time of a batch is limited, and a new request does not wait long for the batch
+before its own. With the demo's model and 64 sentences, a batch takes at most a quarter of a second
+of processor time (AMD EPYC, 2026-11-29).
 """
 
 
@@ -52,15 +52,19 @@ class _Job:
     size: int
     """The number of all sentences of the request."""
     options: RequestOptions
-    turn: float
-    """The virtual time (`Batches`) of its arrival, plus the work of the sentences already taken."""
+    virtual_start: float
+    """The virtual time (`Batches`) at which its next batch starts.
+
+    This is the virtual time of its arrival, plus the work of the sentences already taken.
+    """
     result: "asyncio.Future[list[Translation]]"
     """Its translations.
 
-    The future is cancelled if the client leaves, and has an exception if the request is refused.
+    The future is cancelled if the client leaves. It has an exception if the request is refused or
+    its translation fails.
     """
     translations: list[Translation] = field(default_factory=list)
-    """The translations that are made so far."""
+    """The finished translations, in the order of the sentences."""
 
     @property
     def work(self) -> int:
@@ -70,7 +74,7 @@ class _Job:
     def take(self) -> Sentence:
         """Remove the next sentence from the queue and return it."""
         sentence = self.waiting.popleft()
-        self.turn += sentence.work
+        self.virtual_start += sentence.work
         return sentence
 
     def add(self, translation: Translation) -> None:
@@ -137,12 +141,12 @@ class Batches:
     ) -> list[Translation]:
         """Put a request into the queue, and return its translations when they are made.
 
-        If this coroutine is cancelled, the request leaves the queue. If the batch that is being
-        translated has only sentences of cancelled requests, it stops.
+        If this coroutine is cancelled, the request leaves the queue. The batch that is being
+        translated stops if all its requests are cancelled.
 
         Raises:
-            BusyError: too many sentences wait already, or the queue needed the room of this request
-                for smaller ones.
+            BusyError: too many sentences wait already, or this request was refused later to make
+                room for a smaller one.
         """
         if not sentences:
             return []
@@ -163,7 +167,8 @@ class Batches:
         """Refuse larger requests, the largest first, until the queue has room for this one.
 
         Raises:
-            BusyError: the queue has no room even without all larger requests, so none is refused.
+            BusyError: the queue would have no room even without all larger requests. Then only this
+                request is refused.
         """
         missing = self.waiting + job.size - self._most_waiting
         refused = []
@@ -186,8 +191,8 @@ class Batches:
     async def run(self) -> None:
         """Translate the requests in the queue, batch after batch, until this task is cancelled.
 
-        The task then tells the thread to stop the current batch, but does not wait for the thread:
-        it may be loading what attention needs, which takes seconds.
+        When it is cancelled, it tells the thread to stop the current batch. It does not wait for
+        the thread, which may need seconds, for example while it loads what attention needs.
         """
         try:
             while True:
@@ -208,25 +213,27 @@ class Batches:
         most = max(MOST_SECONDS, MOST_SHARE * self._seconds_of_last_batch)
         end = time.monotonic() + most
         waiting_before = 0
-        # The first condition holds if sentences have come since the last look at the queue.
-        while (
-            waiting_before < self.waiting < self._most_together
-            and len(self._jobs) < self._clients()
-            and time.monotonic() < end
-        ):
+        while time.monotonic() < end:
+            # The lull is over if no sentence came while this task slept.
+            is_lull_over = self.waiting <= waiting_before
+            is_full = self.waiting >= self._most_together
+            every_client_waits = len(self._jobs) >= self._clients()
+            if is_lull_over or is_full or every_client_waits:
+                return
             waiting_before = self.waiting
             await asyncio.sleep(lull)
 
     def _take(self) -> list[tuple[_Job, Sentence]]:
         """Remove the sentences of the next batch from the queue; return each with its request.
 
-        The first one belongs to the request whose turn it is. The batch is then filled with the
-        sentences of this request and of others with the same options, in the order of their turns.
+        The requests are ordered by the end of their next batch. The batch is filled with the
+        sentences of the first request, and then with those of the other requests that have the same
+        options as the first.
         """
 
         def end_of_next_batch(job: _Job) -> float:
-            """Return the virtual time at which a request would have got its next batch."""
-            return job.turn + min(job.work, self._most_work)
+            """Return the virtual time at which the next batch of a request ends."""
+            return job.virtual_start + min(job.work, self._most_work)
 
         order = sorted(self._jobs, key=end_of_next_batch)
         options = order[0].options
@@ -237,11 +244,13 @@ class Batches:
                 continue
             while job.waiting and len(batch) < self._most_together:
                 next_work = job.waiting[0].work
+                # A sentence that has too much work for any batch is a batch by itself.
                 if batch and work + next_work > self._most_work:
                     break
                 work += next_work
                 batch.append((job, job.take()))
-        # The imaginary model would have divided this work among all waiting requests.
+        # In the time of this batch, the imaginary model would have done the same work, an equal
+        # share of it for each waiting request.
         self._virtual_time += work / len(self._jobs)
         self._jobs = [job for job in self._jobs if job.waiting]
         return batch
@@ -249,11 +258,10 @@ class Batches:
     async def _answer(self, batch: Sequence[tuple[_Job, Sentence]]) -> None:
         """Translate a batch, and set the results of the requests that are then complete.
 
-        If the translation fails, translate the sentences of each request by themselves, so that
-        only the faulty request fails. If no client waits for any of the requests any more, the
-        translation stops.
+        If the translation fails, each request is translated in a batch of its own, so that only the
+        faulty request fails. The translation stops when no client waits for it any more.
         """
-        jobs = list(dict.fromkeys(job for job, _ in batch))
+        jobs = list(dict.fromkeys(job for job, _ in batch))  # each request once
         stopped = Stop()
 
         def stop_if_all_are_done(_: object) -> None:

@@ -10,7 +10,7 @@ PROBE_SECONDS = 0.5
 """Time between two checks whether a client that has ended its side of a connection still waits."""
 
 ANSWER_SECONDS = 300.0
-"""Time in which a client must have read its last answer. Then its connection is aborted."""
+"""Time in which a client must read the last answer. After this time its connection is aborted."""
 
 BUSY = b"too many connections are open: send the request again in a moment"
 
@@ -18,9 +18,9 @@ BUSY = b"too many connections are open: send the request again in a moment"
 class Connection(H11Protocol):
     """uvicorn's connection, with time limits for the head of a request and for reading the answer.
 
-    The number of connections is limited. Without the time limits, a client that never ends the head
-    of its request, or never reads the answer, would keep its connection for ever. The application
-    limits the time for the body of a request.
+    The number of connections is limited, so no client may keep one for ever. Without the time
+    limits, a client could do so if it never ends the head of its request, or never reads the
+    answer. The time for the body of a request is limited by the application.
     """
 
     # uvicorn makes each connection from a class and passes only its own arguments. Therefore
@@ -66,11 +66,14 @@ class Connection(H11Protocol):
         self.transport.close()
 
     def data_received(self, data: bytes) -> None:
-        """Start the time limit at the first byte of a request, and end it after the head."""
+        """Start the time limit at the first byte of a request, and end it after the head.
+
+        If the request is answered before the end of its body, the limit starts again, because the
+        application does not wait for the rest of the body.
+        """
         super().data_received(data)
         is_answered = self.cycle is not None and self.cycle.response_complete
         has_head = self.conn.their_state is not h11.IDLE
-        # If the answer came before the end of the body, nobody else limits the time for the rest.
         if has_head and not is_answered:
             self._end_limit()
         elif self._timer is None:
@@ -79,8 +82,8 @@ class Connection(H11Protocol):
     def timeout_keep_alive_handler(self) -> None:
         """Close the connection when the client has read the answer, or after a time limit.
 
-        uvicorn calls this if the connection was idle for too long. The time limit for the head
-        calls it, too.
+        uvicorn calls this if the connection was idle for too long. It is also called when the time
+        for the head is over.
         """
         super().timeout_keep_alive_handler()
         self._limit(ANSWER_SECONDS, self.transport.abort)
@@ -112,10 +115,10 @@ class Connection(H11Protocol):
     def _probe(self) -> None:
         """Send interim responses (100 Continue) until the answer begins.
 
-        If the client has gone, its machine resets the connection after the first of them. The
-        connection is then lost, and the request leaves the queue. A client that still waits ignores
-        interim responses (RFC 9110, section 15.2). HTTP/1.0 does not have them, so a client of
-        HTTP/1.0 is not checked.
+        If the client has gone, its machine resets the connection after the first interim response.
+        The connection is then lost, and the request leaves the queue. A client that still waits
+        ignores interim responses (RFC 9110, section 15.2). HTTP/1.0 does not have them, so a client
+        that uses HTTP/1.0 is not checked.
         """
         if self.transport.is_closing() or self.cycle.response_started:
             return

@@ -86,13 +86,12 @@ class LibreTranslateRequest(Section):
         """Return the answer in LibreTranslate's format.
 
         ``translations`` are those of the texts that ``as_own`` returned, in the same order. The
-        translated parts of each text are joined. The values are lists with one item per text, or
-        single items if ``q`` is one text. ``source`` is the language that was detected.
+        translated parts of each text are joined. The values of the answer are lists with one item
+        per text, or single items if ``q`` is one text. ``source`` is the source language.
         """
         remaining = iter(translations)
-        hypotheses: list[
-            list[str]
-        ] = []  # for each text its translations, the best first
+        # For each text its translations, the best first.
+        hypotheses: list[list[str]] = []
         for parts in self._parts():
             translated = list(islice(remaining, len(parts.texts)))
             hypotheses.append(_joined(parts, translated))
@@ -142,7 +141,7 @@ def _joined(text: Translatable, translations: Sequence[Translation]) -> list[str
     """Return the translations of a whole text, the best first.
 
     ``translations`` are those of the parts of the text. The n-th best translation of the text joins
-    the n-th best of each part, or the last one of a part that has fewer.
+    the n-th best translation of each part. If a part has fewer than n, its last one is taken.
     """
     count = max((len(part.n_best) for part in translations), default=1)
     hypotheses = []
@@ -187,8 +186,8 @@ def check_file(
         )
     languages = {name: fields[name] for name in ("source", "target") if name in fields}
     asked = {"texts": document.texts, **languages}
-    # The size of all texts has been checked above, so a single one may be that long. Their number
-    # is limited only by the queue.
+    # The total size of the texts has been checked above, so the limits on one text and on the
+    # number of texts need not hold. The queue still limits the number.
     limits = {"most_texts": settings.most_waiting, "longest_text": most}
     settings = settings.model_copy(update=limits)
     return document, path.suffix, check_request(asked, settings, search, models)
@@ -242,9 +241,9 @@ def read_form(body: bytes, content_type: str) -> dict[str, object]:
 def _pairs_of_parts(body: bytes, content_type: str) -> list[tuple[str, str | Upload]]:
     """Return the names and values of a multipart form (RFC 7578).
 
-    Starlette would need another package for this, and decode invalid UTF-8 as Latin-1. Python's
-    email.parser would also read parts within parts, in a time that grows with the square of the
-    size.
+    Starlette is not used, because it would need another package for this, and would decode invalid
+    UTF-8 as Latin-1. Python's email.parser is not used, because it would also read parts within
+    parts, in a time that grows with the square of the size.
 
     Raises:
         ValueError: the body is not such a form, or has too many fields.
@@ -253,7 +252,8 @@ def _pairs_of_parts(body: bytes, content_type: str) -> list[tuple[str, str | Upl
     delimiter = f"\r\n--{boundary}".encode()
     # Each part follows a delimiter at the start of a line, and "--" follows the last delimiter.
     _, *parts = (b"\r\n" + body).split(delimiter, MOST_FIELDS + 1)
-    if not parts or not parts.pop().startswith(b"--"):
+    after_last_delimiter = parts.pop() if parts else b""
+    if not after_last_delimiter.startswith(b"--"):
         raise ValueError(f"expected up to {MOST_FIELDS} parts, then --{boundary}--")
     pairs: list[tuple[str, str | Upload]] = []
     for part in parts:
@@ -273,12 +273,14 @@ def _parameter(
     header: str,
     name: str,
 ) -> str:
-    """Return the parameter ``name`` of the header ``header`` in a head, the lines of all headers.
+    """Return the parameter ``name`` of the header ``header``.
+
+    ``head`` contains the lines of all headers.
 
     Raises:
         ValueError: the head has no such header or parameter, or is too long.
     """
-    # The time that email.message takes grows with the square of the length.
+    # The time of parsing grows with the square of the length.
     if len(head) > LONGEST_HEAD:
         raise ValueError(f"{header}: longer than {LONGEST_HEAD} characters")
     value = HeaderParser().parsestr(head).get_param(name, header=header)

@@ -46,12 +46,13 @@ class Models:
     ) -> tuple[Translator, Detected]:
         """Return the model for a request, and the source language, given or detected.
 
-        ``source`` may be ``AUTO``. ``target`` may be empty, which means that of the first model for
-        the source language.
+        ``source`` may be ``AUTO``. If ``target`` is empty, the first model for the source language
+        decides the target language.
 
         Raises:
             UserError: no model translates these languages.
         """
+        # Source language -> the first model that translates it as the request asks.
         fitting: dict[str, Translator] = {}
         for (model_source, model_target), translator in self._by_languages.items():
             if source in (AUTO, model_source) and target in ("", model_target):
@@ -103,10 +104,11 @@ def translate_tokens(
 def _detect(text: str, by_source: dict[str, Translator]) -> list[Detected]:
     """Return the languages that are keys of ``by_source``, the most probable one of a text first.
 
-    ``by_source`` has a model that translates from each language. BPE splits text in a model's own
-    language into few tokens, and text in another language into many. So the probability of a
-    language is set to fall with the number of tokens: with each further token, by a factor of e.
-    (If all types of a vocabulary were equally probable, the factor would be the vocabulary's size.)
+    ``by_source`` has for each language a model that translates from it. BPE splits text in the
+    model's own language into few tokens, and text in another language into many. So the probability
+    of a language is estimated from the number of tokens: each further token makes it smaller by a
+    factor of e. (If all types of a vocabulary were equally probable, the factor would be the size
+    of the vocabulary.)
     """
     if len(by_source) == 1:
         return [{"confidence": 100.0, "language": language} for language in by_source]
@@ -115,6 +117,8 @@ def _detect(text: str, by_source: dict[str, Translator]) -> list[Detected]:
         language: translator.code_length(sample)
         for language, translator in by_source.items()
     }
+    # Subtracting the least length does not change the ratios of the shares, and keeps their
+    # exponents near 0.
     least = min(lengths.values())
     shares: dict[str, float] = {}
     for language, length in lengths.items():

@@ -17,15 +17,15 @@ from convs2s.serving.models import AUTO, Detected, Models
 from convs2s.serving.settings import ServerSettings
 
 DRAINED_BYTES = 16 << 20
-"""Number of bytes up to which a request that is too large is still read, though not kept.
+"""Number of bytes up to which a request that is too large is read and discarded.
 
-Otherwise a client that sends its whole request before it reads anything would not get the answer.
+A client that sends its whole request before it reads anything would otherwise not get the answer.
 """
 
 Texts = Annotated[list[str], Field(fail_fast=True)]
 """A list of texts. If it has wrong items, only the first one is reported.
 
-pydantic needed seconds for the messages about some hundred thousand wrong items.
+Messages about some hundred thousand wrong items would take pydantic seconds.
 """
 
 
@@ -168,11 +168,11 @@ def check_request(
     search: DecodingSettings,
     models: Models,
 ) -> CheckedRequest:
-    """Check a request; return its sentences, and the model and the options to translate them with.
+    """Check a request; return its sentences, and the model and options for their translation.
 
-    ``fields`` are the keys and values of the request. ``search`` contains the search settings that
-    a request cannot state, and the default beam. The texts are split into sentences if both the
-    server and the request allow it; otherwise each text is one sentence.
+    ``fields`` are the keys and values of the request. ``search`` contains the default beam, and the
+    search settings that a request cannot change. The texts are split into sentences if both the
+    server and the request allow it. Otherwise each text is one sentence.
 
     Raises:
         TooLargeError: the request exceeds a limit of ``settings``.
@@ -189,8 +189,8 @@ def check_request(
             f"request: {len(request.texts)} texts, but at most {settings.most_texts} are allowed: "
             "send them in several requests"
         )
-    # UTF-8 cannot encode half a surrogate pair. Without "surrogatepass" this line would raise an
-    # exception; check_texts below refuses such a text with a better message.
+    # A text may contain half a surrogate pair, which UTF-8 cannot encode. "surrogatepass" avoids an
+    # exception here, because check_texts below refuses such a text with a better message.
     sizes = [len(text.encode(errors="surrogatepass")) for text in request.texts]
     longest = max(sizes, default=0)
     if longest > settings.longest_text:
@@ -198,9 +198,9 @@ def check_request(
             f"request: a text of {longest:,} bytes, but at most {settings.longest_text:,} are "
             "allowed: send one sentence at a time"
         )
-    # Attention has a weight for each pair of a target and a source token, so its size grows with
-    # the square of the length of the text. One text of the longest length is allowed, which takes
-    # some 40 MB per layer by default.
+    # Attention has a weight for each pair of a target and a source token. A text's number of
+    # characters stands for its number of tokens, which is not known yet. One text of the longest
+    # length is allowed, which takes some 40 MB per layer by default.
     weights = request.n_best * sum(len(text) ** 2 for text in request.texts)
     if request.attention and weights > settings.longest_text**2:
         raise TooLargeError(

@@ -30,7 +30,7 @@ ACCEPTED_AT_ONCE = 16
 """Maximum number of connections that the event loop accepts in one round."""
 
 SPARE_FILES = 32
-"""Number of further file descriptors that are reserved for the rest of the process."""
+"""Number of file descriptors that are kept free for files that the process opens later."""
 
 BACKLOG = 1024
 """Maximum number of connections that the kernel keeps until the server accepts them."""
@@ -93,17 +93,18 @@ def serve(
         )
         server.run([listening])
     print("convs2s serve: stopped", file=sys.stderr, flush=True)
-    # A normal exit of Python would wait for threads whose results nobody needs any more, and free
-    # the memory piece by piece, which takes seconds on a busy machine.
+    # A normal exit of Python would wait for threads whose results nobody needs any more. It would
+    # also free the memory piece by piece, which takes seconds on a busy machine.
     os._exit(0)
 
 
 def _stop_on_signals(server: uvicorn.Server) -> None:
     """Make SIGINT, SIGTERM and SIGHUP stop a server, even before it runs.
 
-    While the server runs, uvicorn has its own handlers of SIGINT and SIGTERM. Then it restores the
-    handlers of this function and raises the signal that stopped it again. Without these handlers,
-    that signal would end the process before it prints its last line.
+    While the server runs, uvicorn uses handlers of its own for SIGINT and SIGTERM. When the server
+    has stopped, uvicorn restores the handlers of this function, and sends itself once more the
+    signal that stopped it. Without the handlers of this function, this second signal would end the
+    process before it prints its last line.
     """
 
     def stop(*_: object) -> None:
@@ -111,7 +112,8 @@ def _stop_on_signals(server: uvicorn.Server) -> None:
 
     signal.signal(signal.SIGINT, stop)
     signal.signal(signal.SIGTERM, stop)
-    # A closed terminal sends SIGHUP. If the command was started with nohup, it stays ignored.
+    # A closed terminal sends SIGHUP. The command nohup makes a process ignore this signal, and then
+    # it must stay ignored.
     if signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:
         signal.signal(signal.SIGHUP, stop)
 
@@ -119,10 +121,10 @@ def _stop_on_signals(server: uvicorn.Server) -> None:
 class Server(uvicorn.Server):
     """uvicorn's server, which accepts few connections at a time while the kernel keeps many.
 
-    asyncio has one setting for both numbers, ``backlog``. It accepts up to ``backlog`` connections
-    in one round, before `Connection` can refuse any of them, so with a large ``backlog`` many
-    clients could take all file descriptors. Therefore ``backlog`` is small, and ``startup`` then
-    raises the number of connections that the kernel keeps.
+    asyncio has one setting for both numbers, ``backlog``. In one round, asyncio accepts up to
+    ``backlog`` connections before `Connection` can refuse any of them. If ``backlog`` were large,
+    many clients could take all file descriptors. Therefore it is small, and ``startup`` then raises
+    the number of connections that the kernel keeps.
     """
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
@@ -137,7 +139,7 @@ def web_server(
     search: DecodingSettings,
     settings: ServerSettings,
 ) -> Server:
-    """Return a server of models that does not run yet; for the arguments see `application`.
+    """Return a server that does not run yet; for the arguments see `application`.
 
     Raises:
         UserError: ``search`` and ``settings`` do not fit the models or each other, or this process
@@ -209,7 +211,7 @@ def listen(settings: ServerSettings) -> socket.socket:
             f"{error.strerror or error}: name another --port, or 0 for any that is free"
         ) from None
     # Without TCP_NODELAY, the second part of an answer would wait until the client acknowledges the
-    # first part, which takes 40 ms. Connections inherit the option from this socket. asyncio sets
-    # it only on sockets that are made with a protocol number, which create_server does not do.
+    # first part, which takes 40 ms. Connections inherit the option from this socket. asyncio would
+    # set it only if the socket were made with a protocol number, but create_server states none.
     listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     return listener
