@@ -39,7 +39,8 @@ class _Arguments(Section):
     pretokenized: bool = False
     n_best: PositiveInt = 1  # number of hypotheses in each translation
     attention: bool = False  # whether each hypothesis has its attention
-    # Whether each sentence of a text is translated by itself; None means unless ``pretokenized``.
+    # Whether each sentence of a text is translated by itself; None means True, or False if the
+    # texts are ``pretokenized``.
     split_sentences: bool | None = None
 
 
@@ -138,8 +139,8 @@ class Translator:
             "ensemble": ensemble,
             "cuda_graphs": cuda_graphs,
         }
-        # `translate` has its own setting for the replacement of unknown words. By default it is on,
-        # which a model without attention would refuse already here.
+        # `translate` has its own setting for the replacement of unknown words. Here it is switched
+        # off: its default is on, so a model without attention could not be loaded.
         decoding = {**of_the_models, "replace_unknown": False}
         validated(_Arguments, loading, "load")
         settings = validated(DecodingSettings, decoding, "load")
@@ -185,7 +186,8 @@ class Translator:
     def code_length(self, text: str) -> int:
         """Return the number of tokens of a text; an unknown token counts once per character.
 
-        For text in the models' source language, this number is small.
+        The number is small if the text is in the models' source language, so the server detects the
+        language of a text by it.
         """
         length = 0
         for token in self.tokens(text):

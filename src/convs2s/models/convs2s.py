@@ -57,11 +57,12 @@ def length_scale(padding: Tensor, precision: torch.dtype) -> Tensor:
 class Attention(nn.Module):
     """The attention of one decoder block over the source (section 3.3, equations 1 and 2).
 
-    As in the authors' code, two things are added to the equations. Each sum is multiplied by
-    sqrt(0.5), which keeps its variance (section 3.4). ``out_projection`` maps the context, which
-    has the width f of the embeddings, to the width d of the block.
+    As in the authors' code, there are three differences from the equations:
 
-    Also as in the authors' code, a block adds its residual after the attention.
+    - Each sum is multiplied by sqrt(0.5), so that it has the variance of its terms (section 3.4).
+    - ``out_projection`` maps the context, which has the width f of the embeddings, to the width d
+      of the block.
+    - The block adds its residual after the attention, not before it.
     """
 
     def __init__(self, width: int, embedding: int) -> None:
@@ -102,8 +103,9 @@ class Attention(nn.Module):
 class Block(nn.Module):
     """The parts of a block: a gated convolution, the map of the residual, and attention.
 
-    The map of the residual is the identity if the block does not change the width. An encoder's
-    block has no attention, and a decoder's block may have none.
+    ``ConvEncoder`` and ``ConvDecoder`` combine these parts, each in its own way. The map of the
+    residual is the identity if the block does not change the width. An encoder's block has no
+    attention, and a decoder's block may have none.
     """
 
     def __init__(
@@ -199,8 +201,8 @@ class ConvEncoder(nn.Module):
         x = self.in_projection(embedded)  # (B, m, d)
         for block in self.blocks:
             residual = block.residual(x)  # (B, m, d), with this block's width d
-            # This also sets padding to zero, in training and in inference. So the encoding of a
-            # sentence does not depend on the length of its padding.
+            # In training and in inference, ``dropout`` also sets padding to zero. So the encoding
+            # of a sentence does not depend on the length of its padding.
             x = dropout(x, self.dropout, self.training, padding)
             # A window of even width cannot be centered. It has one position more to the right of
             # the output's position than to the left.

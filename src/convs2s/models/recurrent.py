@@ -64,7 +64,7 @@ def _read(
     x: Any,
     state: State | None,
 ) -> tuple[Any, State]:
-    """Read ``x`` in the precision of the layer's weights, of which ``bias`` is one.
+    """Read ``x`` in the precision of the layer's parameters; ``bias`` is one of them.
 
     Under autocast, torch computes recurrent layers on a GPU in float16, even if autocast is set to
     another precision. In float16 small gradients vanish, and the next layers expect autocast's
@@ -110,11 +110,14 @@ def padded(sequence: PackedSequence, padding: Tensor) -> Tensor:
     """
     # A packed sequence has the outputs of all rows at position 0, then at position 1, and so on,
     # each time those of the longest row first.
-    # How many rows reach each position, on the CPU. The longest row may be shorter than m.
+    # The number of rows that reach each position, on the CPU. These are fewer than m numbers if the
+    # longest row is shorter than m.
     sizes = sequence.batch_sizes
+    # The place in the sequence where the outputs of each position start.
     starts = torch.zeros(padding.shape[1], dtype=torch.int64)  # (m,)
     starts[1 : len(sizes)] = sizes.cumsum(0)[:-1]
     starts = starts.to(padding.device, non_blocking=True)
+    # The rank of each row in the order by length.
     ranks = cast(Tensor, sequence.unsorted_indices)  # (B,)
     places = starts + ranks.unsqueeze(1)  # (B, m)
     # At padding, the places belong to other rows or do not exist. Read place 0 there; the line
@@ -136,10 +139,10 @@ def with_longer_rows(source: Tensor) -> Tensor:
 
 
 class RecurrentInference:
-    """What recurrent networks for decoding have in common. They use the network's own layers.
+    """The output layer and the precision of a recurrent network for decoding.
 
-    In bf16, the layers run under autocast. A CPU then rounds their weights at each step, and a GPU
-    does not (see ``_read``).
+    The other layers are those of the network itself, not copies. In bf16, they run under autocast.
+    A CPU then rounds their weights at each step, and a GPU does not (see ``_read``).
     """
 
     def __init__(self, output: OutputLayer, precision: Precision) -> None:

@@ -279,7 +279,7 @@ class InferenceRnn(RecurrentInference):
         self.network = network
 
     def start(self, source: Tensor, hypotheses: int) -> "RnnState":
-        """Encode padded source indices (B, m), and return the state of K hypotheses of each."""
+        """Encode a padded source (B, m), and return the state of K hypotheses per sentence."""
         sentences = len(source)
         # A softmax over a whole number of vectors does not depend on the padding (``VECTOR``).
         # ``with_longer_rows`` adds one more column.
@@ -316,6 +316,7 @@ class RnnState:
         for state in states:
             repeated = (part.repeat_interleave(hypotheses, 1) for part in state)
             self._states.append(tuple(repeated))
+        # Drop the others. If there are too few rows then, ``keep`` fills them up.
         self.keep(torch.arange(sentences, device=memory.values.device))
 
     def step(self, previous: Tensor) -> tuple[Tensor, Tensor]:

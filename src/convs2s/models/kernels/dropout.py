@@ -53,7 +53,7 @@ def dropout(
     On a CPU the probability is rounded to a multiple of 2^-16. If ``padding`` (B, n) is given, the
     values of x (B, n, d) at padding become zero as well, also outside of training.
     """
-    # The number of those integers, of all _LEVELS, that drop a value.
+    # A value is dropped if its integer is one of the lowest ``dropped`` of all _LEVELS integers.
     dropped = round(probability * _LEVELS)
     draws_mask = training and dropped > 0 and x.device.type == "cpu"
     if not draws_mask:

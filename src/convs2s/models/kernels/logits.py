@@ -32,7 +32,7 @@ vocabulary needs more memory, because a block has at least ``LEAST_ROWS`` rows.
 LEAST_ROWS = 1024
 """Minimum number of rows in a block.
 
-Each block adds to the whole gradient of the weight, however few rows the block has.
+Each block reads and writes the whole gradient of the weight, however few rows the block has.
 """
 
 NONE_IGNORED = -100
@@ -152,6 +152,7 @@ def block_loss(
     smoothed distribution of the target, or zero where the target is ``ignore_index``. The
     normalizers are computed in ``precision``.
     """
+    # (r, V). Below, the softmax is changed in place into the gradient.
     shares = torch.softmax(logits, 1)
     types = logits.shape[1]
     # (r,), indices of the target's logits in the flattened block

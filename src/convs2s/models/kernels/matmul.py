@@ -53,9 +53,10 @@ def linear(
 
     The kernel ``onednn`` is only used on a CPU, in float32, and if gradients are enabled.
     """
+    is_on_cpu = x.device.type == "cpu"
     is_fp32 = x.dtype == torch.float32 and not torch.is_autocast_enabled("cpu")
-    is_trained = x.device.type == "cpu" and torch.is_grad_enabled()
-    uses_onednn = _kernel == "onednn" and is_fp32 and is_trained
+    has_gradients = torch.is_grad_enabled()
+    uses_onednn = _kernel == "onednn" and is_on_cpu and is_fp32 and has_gradients
     if not uses_onednn:
         return functional.linear(x, weight, bias)
     *before, inputs = x.shape
