@@ -89,13 +89,13 @@ class Translator:
         Raises:
             UserError: a file was removed or changed since it was loaded.
         """
-        self._lines.files()
+        self._lines.files()  # raises the error if a file has changed
         checksums = {path: sha256(path) for path in self._paths}
         return _loaded_again, (type(self), self._paths, checksums, self._arguments)
 
     @cached_property
     def _scorer(self) -> "PairScorer":
-        """The scorer of pairs, which loads the models again, into torch, at its first use."""
+        """The scorer of pairs. At its first use, the models are loaded again, into torch."""
         from convs2s.decoding.rescoring import PairScorer
 
         form: Literal["tokens", "raw"] = "tokens" if self._lines.pretokenized else "raw"
@@ -225,12 +225,12 @@ class Translator:
                 needed.
         """
         checked = check_texts(texts, "texts")
-        results = {
+        result_arguments = {
             "n_best": n_best,
             "attention": attention,
             "split_sentences": split_sentences,
         }
-        lines = self._searching_by(settings, results)
+        lines = self._searching_by(settings, result_arguments)
         if split_sentences and lines.pretokenized:
             raise UserError(
                 "translate: split_sentences: can split raw text, but not a model's tokens"
@@ -267,8 +267,8 @@ class Translator:
             StoppedError: ``stopped`` was set before the translations were made.
             UserError: a setting is not valid, or no model has the attention that is needed.
         """
-        results = {"n_best": n_best, "attention": attention}
-        lines = self._searching_by(settings, results)
+        result_arguments = {"n_best": n_best, "attention": attention}
+        lines = self._searching_by(settings, result_arguments)
         texts = [text for text, _ in sentences]
         translations = lines.translate_prepared(
             list(enumerate(texts, start=1)),
@@ -288,11 +288,12 @@ class Translator:
     def _searching_by(
         self,
         settings: Mapping[str, object],
-        results: Mapping[str, object],
+        result_arguments: Mapping[str, object],
     ) -> LineTranslator:
         """Return a translator with these settings of the search.
 
-        ``results`` are the arguments of ``translate`` that say what it returns. They are checked.
+        ``result_arguments`` are the arguments of ``translate`` that say what it returns. They are
+        checked.
 
         Raises:
             UserError: a setting or an argument is not valid, or no model has the attention that is
@@ -311,7 +312,7 @@ class Translator:
         if isinstance(search.length_penalty, TunedLengthPenalty):
             raise UserError("translate: length_penalty: expected a number")
         lines = self._lines.searching_by(search)
-        arguments = validated(_Arguments, results, "translate")
+        arguments = validated(_Arguments, result_arguments, "translate")
         if arguments.attention and not self.attends:
             raise UserError(
                 "translate: attention: none of the models has attention: leave it out"

@@ -1,8 +1,8 @@
 """The convolutional sequence to sequence network (Gehring et al. 2017, section 3).
 
-The same modules train and decode. In training, the decoder reads whole targets. In decoding, it
-reads the last token of each hypothesis, and ``convs2s.models.incremental`` keeps the state between
-the steps.
+The same modules are used in training and decoding. In training, the decoder reads whole targets. In
+decoding, it reads the last token of each hypothesis, and ``convs2s.models.incremental`` keeps the
+state between the steps.
 
 Shapes: B batch, m source length, n target length, K hypotheses, f embedding width, d block width,
 f_out input width of the output layer, V target types.
@@ -160,7 +160,7 @@ class Stack(nn.ModuleList):
                 object.__setattr__(block, "attention", attending[0].attention)
 
     def __iter__(self) -> Iterator[Block]:
-        """Return the blocks, with their type."""
+        """Iterate over the blocks, typed as ``Block``."""
         return cast(Iterator[Block], super().__iter__())
 
 
@@ -171,16 +171,17 @@ class ConvEncoder(nn.Module):
         super().__init__()
         layers = architecture.encoder_layers
         width = architecture.embedding
-        positions = architecture.positions.rows("source")
+        position_rows = architecture.positions.rows("source")
         self.dropout = architecture.dropout
         keep_prob = 1.0 - self.dropout
-        self.embedding = Embedding(types, width, positions, self.dropout)
+        self.embedding = Embedding(types, width, position_rows, self.dropout)
         self.in_projection = Linear(width, layers[0].width, keep_prob)
         attends = [False] * len(layers)
         self.blocks = Stack(architecture, layers, attends)
         self.out_projection = Linear(layers[-1].width, width)
         self.gradient_factor = 1.0
-        # Each attention layer of the decoder adds to the encoder's gradient (section 3.4).
+        # Each attention layer of the decoder adds to the encoder's gradient. To make up for this,
+        # the gradient can be divided by the number of these layers (section 3.4).
         attention_layers = sum(architecture.attends)
         if architecture.gradient_scaling == "fairseq":
             # Each attention layer reads z twice, as keys and within the values. The factor is
@@ -225,10 +226,10 @@ class ConvDecoder(nn.Module):
         layers = architecture.decoder_layers
         width = architecture.embedding
         output_width = architecture.output_embedding
-        positions = architecture.positions.rows("target")
+        position_rows = architecture.positions.rows("target")
         self.dropout = architecture.dropout
         keep_prob = 1.0 - self.dropout
-        self.embedding = Embedding(types, width, positions, self.dropout)
+        self.embedding = Embedding(types, width, position_rows, self.dropout)
         self.in_projection = Linear(width, layers[0].width, keep_prob)
         self.blocks = Stack(architecture, layers, architecture.attends)
         self.out_projection = Linear(layers[-1].width, output_width)

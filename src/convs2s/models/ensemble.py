@@ -232,6 +232,7 @@ class DecoderState:
         parts = [best.double(), parents, tokens]
         if attention is not None:
             no_word = self._no_word.unsqueeze(1)  # (B, 1, m)
+            # The attention is never below 0, so argmax takes a word before any place with -1.
             on_words = attention.masked_fill(no_word, -1.0)  # (B, K, m)
             parts.append(on_words.argmax(2))  # (B, K)
         joined = torch.cat(parts, 1)  # (B, 3C + K), or (B, 3C) without attention

@@ -149,12 +149,15 @@ class PlainOutput(nn.Module):
 class OutputTable(PlainOutput):
     """A map from features to logits as a lookup table, for vocabulary selection.
 
-    Vocabulary selection takes some rows of the table. As in the authors' code, the table is not
+    Vocabulary selection uses only some rows of the table. As in the authors' code, the table is not
     weight-normalized.
     """
 
     def __init__(self, inputs: int, types: int) -> None:
-        """Draw the table and the bias from N(0, 0.1), as the other lookup tables are drawn."""
+        """Draw the table and the bias with mean 0 and the standard deviation 0.1.
+
+        The other lookup tables, those of ``Embedding``, are drawn in the same way.
+        """
         super().__init__(inputs, types)
         for parameter in self.parameters():
             nn.init.normal_(parameter, 0.0, 0.1)

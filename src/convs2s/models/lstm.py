@@ -47,7 +47,7 @@ def reverse_tokens(source: Tensor) -> Tensor:
 
 
 class LstmStack(nn.Module):
-    """Embeddings and LSTM layers, the bottom one first, as the encoder and the decoder have them.
+    """What the encoder and the decoder have in common: embeddings, and layers from bottom to top.
 
     Each layer is a separate ``nn.LSTM``. A single ``nn.LSTM`` with several layers would apply
     dropout between them itself. On a GPU, it would draw the masks from a generator that cannot be

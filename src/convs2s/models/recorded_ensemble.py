@@ -48,7 +48,7 @@ Predicted = tuple[Tensor, Tensor | None]
 """The log-probabilities (B', K, S) of a step, and its attention (B', K, m') or None."""
 
 Shape = tuple[int, ...]
-"""(B', m', K). A batch can use a recording that was made of a batch of the same shape."""
+"""(B', m', K). A batch can use a recording that was made for a batch of the same shape."""
 
 _Result = TypeVar("_Result")
 

@@ -1,4 +1,4 @@
-"""Recurrent layers that keep the precision of their weights, and sentences of several lengths.
+"""Recurrent layers that keep the precision of their weights, and batches of packed sentences.
 
 Shapes: B batch, m source length, n target length, c cells of a layer.
 """
@@ -20,7 +20,7 @@ State = tuple[Tensor, ...]
 """The state of one layer, each tensor (1, B, c): the output h and, for an LSTM, the cells."""
 
 Read = Callable[[Any, State | None], tuple[Any, State]]
-"""The forward pass of a layer: reads an input from a state on; returns outputs and last state."""
+"""The forward pass of a layer: maps an input and the first state to outputs and the last state."""
 
 
 class LstmLayer(nn.LSTM):
@@ -29,9 +29,10 @@ class LstmLayer(nn.LSTM):
     def forward(  # type: ignore[override]
         self, x: Any, state: State | None = None
     ) -> tuple[Any, State]:
-        """Read ``x``, padded or packed, from a state on; return the outputs and the last state.
+        """Read ``x``, padded or packed; return the outputs and the last state.
 
-        Outputs are in the precision of autocast, if it is on.
+        ``state`` is the first state; None means zeros. Outputs are in the precision of autocast, if
+        it is on.
         """
         read = cast(Read, super().forward)
         return _read(read, cast(Tensor, self.bias_hh_l0), x, state)
@@ -46,7 +47,7 @@ class GruLayer(nn.GRU):
     def forward(  # type: ignore[override]
         self, x: Any, state: State | None = None
     ) -> tuple[Any, State]:
-        """Read ``x``, padded or packed, from a state on; return the outputs and the last state."""
+        """Read ``x``, as ``LstmLayer.forward`` does; return the outputs and the last state."""
         forward = super().forward
 
         def read(x: Any, state: State | None) -> tuple[Any, State]:
@@ -85,8 +86,8 @@ def packed(embedded: Tensor, source: Tensor, lengths: Tensor | None) -> PackedSe
     """Return the embeddings (B, m, f) of a padded source (B, m) as a packed sequence.
 
     With a packed sequence, layers stop at the last token of each row, so that padding does not
-    change the states. ``lengths`` (B,) on the CPU are the lengths of the rows. If they are None,
-    this computes them, and waits for the device.
+    change the states. ``lengths`` (B,) on the CPU are the lengths of the rows. If they are not
+    given, this function computes them, and has to wait for the device.
     """
     lengths_on_device = (source != PADDING).sum(1)  # (B,)
     if lengths is None:

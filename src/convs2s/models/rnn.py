@@ -140,6 +140,7 @@ class RnnDecoder(nn.Module):
             layer = LAYERS[architecture.cell](inputs, cells, batch_first=True)
             self.layers.append(layer)
             inputs = cells
+        # Maps the encoder's outputs to the keys.
         self.key = Affine(2 * cells, cells)
         # The output of the top layer, and the context.
         readout_inputs = cells + 2 * cells
@@ -158,7 +159,7 @@ class RnnDecoder(nn.Module):
     def forward(
         self, previous: Tensor, source: Annotations
     ) -> tuple[Tensor, list[Tensor]]:
-        """Read target tokens (B, n) from the first state on.
+        """Read target tokens (B, n), starting from the first state.
 
         Return the output layer's input (B, n, f), and the attention (B, n, m) in a list.
         """
@@ -326,6 +327,7 @@ class RnnState:
         source length after padding.
         """
         sentences = len(previous)
+        # B' - B, the number of sentences that fill up the rows.
         others = len(self._memory.values) - sentences
         previous = functional.pad(previous, (0, 0, 0, others), value=END)  # (B', K)
         with self._autocast:

@@ -10,7 +10,7 @@ from torch import Tensor
 
 
 class Windows:
-    """The last inputs of each convolution, kernel - 1 of them, which the next position reads again.
+    """The last kernel - 1 inputs of each convolution, which it reads again at the next position.
 
     The inputs of all blocks are stored side by side in one tensor (R, width), those of the bottom
     block first. So one operation puts the rows of all blocks in another order.

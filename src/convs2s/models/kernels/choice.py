@@ -8,7 +8,7 @@ compute the same bytes.
 Only the two shapes with most of the arithmetic are measured. Their large sides are cut, because the
 speed of a kernel depends much more on the number of rows than on the sides of the weight. Do not
 change the measurement without need: it might choose another kernel, which rounds differently, so
-trainings would make other models.
+trainings would produce other models.
 """
 
 import json
@@ -201,8 +201,8 @@ def _training_pass(outputs: int, inputs: int) -> Callable[[], object]:
 def heaviest(products: ProductCounts) -> ProductCounts:
     """Return the shapes that account for most of the arithmetic, with their large sides cut.
 
-    The count of a cut shape is how many products of this shape take as much arithmetic as all
-    products that were cut to it, rounded.
+    The count of a cut shape is chosen such that its products take as much arithmetic as all the
+    products that were cut to this shape. It is rounded.
     """
     multiplications: Counter[tuple[int, int]] = Counter()
     for (outputs, inputs), count in products.items():

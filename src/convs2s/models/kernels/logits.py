@@ -22,9 +22,9 @@ BLOCK = 1 << 22
 """Number of logits in a block on a CPU: 8 MB in bfloat16, which fit into its last-level cache."""
 
 MEMORY_OF_GPU = 950 * 10**6
-"""Maximum number of bytes that a loss needs on a GPU.
+"""Maximum memory of a loss on a GPU, in bytes.
 
-These are two copies of a block's logits, and the gradients of the weight and of the features. A GPU
+It holds two copies of a block's logits, and the gradients of the weight and of the features. A GPU
 takes larger blocks than a CPU: it would finish small ones faster than they can be launched. A large
 vocabulary needs more memory, because a block has at least ``LEAST_ROWS`` rows.
 """
@@ -36,7 +36,7 @@ Each block reads and writes the whole gradient of the weight, however few rows t
 """
 
 NONE_IGNORED = -100
-"""The ``ignore_index`` with which every row counts: torch's own default."""
+"""The ``ignore_index`` that ignores no row. This is torch's own default."""
 
 BlockLoss = Callable[[Tensor, Tensor, float, torch.dtype, int], tuple[Tensor, Tensor]]
 """``block_loss``, or its compiled form."""
@@ -134,9 +134,9 @@ def _rows_of_block(features: Tensor, weight: Tensor) -> int:
     # gradient of one block, are in the precision of the features.
     number_bytes = weight.element_size() + 2 * size
     weight_bytes = weight.numel() * number_bytes
-    left = MEMORY_OF_GPU - features_bytes - weight_bytes
+    remaining = MEMORY_OF_GPU - features_bytes - weight_bytes
     row_bytes = 2 * types * size  # two copies of a row of logits
-    return max(LEAST_ROWS, left // row_bytes)
+    return max(LEAST_ROWS, remaining // row_bytes)
 
 
 def block_loss(

@@ -1,7 +1,7 @@
 """The matrix products of training, and the windows that make a convolution a matrix product.
 
-On a CPU, the kernel that ``use`` sets computes products in float32. ``choice`` finds the fastest
-kernel.
+On a CPU, products in float32 are computed by the kernel that ``use`` sets. ``choice`` finds the
+fastest kernel.
 """
 
 from typing import Any, Literal
@@ -123,10 +123,10 @@ def _gather(
     right = kernel - 1 - left
     padded = functional.pad(x, (0, 0, left, right))  # (B, n + kernel - 1, d)
     positions = x.shape[1]
-    moved = []
+    shifted = []
     for place in range(kernel):
-        moved.append(padded[:, place : place + positions])
-    return torch.cat(moved, dim=2)
+        shifted.append(padded[:, place : place + positions])
+    return torch.cat(shifted, dim=2)
 
 
 def windows(
