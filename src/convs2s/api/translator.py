@@ -191,7 +191,8 @@ class Translator:
         """
         length = 0
         for token in self.tokens(text):
-            length += 1 if token in self._lines.source else len(token)
+            is_known = token in self._lines.source  # the source vocabulary
+            length += 1 if is_known else len(token)
         return length
 
     def translate(

@@ -116,8 +116,9 @@ class Weights:
     ) -> Map:
         """Return a weight-normalized map, multiplied by ``share``.
 
-        Its stored weight is (outputs, *inputs), and the result has it as a matrix. ``share`` is one
-        factor for all outputs, or an array with a factor for each output.
+        The stored weight is (outputs, *inputs). The weight of the result is a matrix, which has all
+        of these inputs as columns. ``share`` is one factor for all outputs, or an array with a
+        factor for each output.
         """
         v = self.take(f"{name}.weight_v", outputs, *inputs)
         v = v.reshape(outputs, -1)  # (outputs, all inputs)

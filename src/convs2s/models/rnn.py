@@ -190,6 +190,7 @@ class RnnDecoder(nn.Module):
         """
         after = list(states)
         if self.feeds_context:
+            # Each token needs the context of the output before it, so read token by token.
             outputs = []
             contexts = []
             attentions = []
@@ -234,14 +235,15 @@ class RnnDecoder(nn.Module):
             # on the padding of the batch.
             queries = functional.pad(queries, (0, 0, 0, FEWEST_ROWS - count))
         if self.feeds_context:
-            query = self.query(queries).unsqueeze(2)  # (B, K * n, 1, c)
+            projected = self.query(queries).unsqueeze(2)  # (B, K * n, 1, c)
             keys = memory.keys.unsqueeze(1)  # (B, 1, m, c)
-            scores = torch.tanh(query + keys) @ self.weight  # (B, K * n, m)
+            scores = torch.tanh(projected + keys) @ self.weight  # (B, K * n, m)
         else:
             scores = torch.bmm(queries, memory.keys.transpose(1, 2))  # (B, K * n, m)
         scores = scores.masked_fill(memory.padding.unsqueeze(1), -math.inf)
         attention = functional.softmax(scores, dim=2)
         context = torch.bmm(attention.to(memory.values.dtype), memory.values)
+        # Drop the results of the queries that were added.
         context = context[:, :count]  # (B, K * n, 2c)
         attention = attention[:, :count]
         return context.reshape(rows, length, -1), attention.reshape(rows, length, -1)
