@@ -18,30 +18,6 @@ _LEVELS = 1 << 16
 """Number of different 16-bit integers."""
 
 
-class _Mask(torch.autograd.Function):
-    """Multiplication by a mask. Only the mask is kept for the backward pass."""
-
-    @staticmethod
-    def forward(
-        ctx: Any,
-        x: Tensor,
-        keep: Tensor,
-        scale: float,
-    ) -> Tensor:
-        """Return x * keep * scale; ``keep``, in the shape of x, has ones and zeros."""
-        ctx.save_for_backward(keep)
-        ctx.scale = scale
-        masked = x * keep
-        return masked.mul_(scale)
-
-    @staticmethod
-    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None, None]:
-        (keep,) = ctx.saved_tensors
-        (gradient,) = gradients
-        masked = gradient * keep
-        return masked.mul_(ctx.scale), None, None
-
-
 def dropout(
     x: Tensor,
     probability: float,
@@ -72,6 +48,30 @@ def dropout(
     scale = _LEVELS / (_LEVELS - dropped)
     masked: Tensor = _Mask.apply(x, keep, scale)  # type: ignore[no-untyped-call]
     return masked
+
+
+class _Mask(torch.autograd.Function):
+    """Multiplication by a mask. Only the mask is kept for the backward pass."""
+
+    @staticmethod
+    def forward(
+        ctx: Any,
+        x: Tensor,
+        keep: Tensor,
+        scale: float,
+    ) -> Tensor:
+        """Return x * keep * scale; ``keep``, in the shape of x, has ones and zeros."""
+        ctx.save_for_backward(keep)
+        ctx.scale = scale
+        masked = x * keep
+        return masked.mul_(scale)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None, None]:
+        (keep,) = ctx.saved_tensors
+        (gradient,) = gradients
+        masked = gradient * keep
+        return masked.mul_(ctx.scale), None, None
 
 
 def random_bits(count: int) -> Tensor:

@@ -84,6 +84,40 @@ def linear(
     return y.view(*before, -1)
 
 
+def windows(
+    x: Tensor,
+    kernel: int,
+    left: int,
+) -> Tensor:
+    """Return the window (B, n, kernel * d) of each position of x (B, n, d).
+
+    A window begins ``left`` positions before its own position; for a causal convolution this is
+    kernel - 1. Positions past the ends of x are zeros.
+    """
+    if kernel == 1:
+        return x
+    if x.device.type != "cpu":
+        # torch.compile makes one kernel of these operations, but several of ``_Windows``.
+        return _gather(x, kernel, left)
+    unfolded: Tensor = _Windows.apply(x, kernel, left)  # type: ignore[no-untyped-call]
+    return unfolded
+
+
+def _gather(
+    x: Tensor,
+    kernel: int,
+    left: int,
+) -> Tensor:
+    """Return the windows of x; see ``windows``."""
+    right = kernel - 1 - left
+    padded = functional.pad(x, (0, 0, left, right))  # (B, n + kernel - 1, d)
+    positions = x.shape[1]
+    shifted = []
+    for place in range(kernel):
+        shifted.append(padded[:, place : place + positions])
+    return torch.cat(shifted, dim=2)
+
+
 class _Windows(torch.autograd.Function):
     """The same as ``_gather``, with a backward pass that reads memory only once."""
 
@@ -112,37 +146,3 @@ class _Windows(torch.autograd.Function):
             # With += Python would also assign the result to the slice, which copies it again.
             summed[:, place : place + positions].add_(by_place[:, :, place])
         return summed[:, ctx.left : ctx.left + positions], None, None
-
-
-def _gather(
-    x: Tensor,
-    kernel: int,
-    left: int,
-) -> Tensor:
-    """Return the windows of x; see ``windows``."""
-    right = kernel - 1 - left
-    padded = functional.pad(x, (0, 0, left, right))  # (B, n + kernel - 1, d)
-    positions = x.shape[1]
-    shifted = []
-    for place in range(kernel):
-        shifted.append(padded[:, place : place + positions])
-    return torch.cat(shifted, dim=2)
-
-
-def windows(
-    x: Tensor,
-    kernel: int,
-    left: int,
-) -> Tensor:
-    """Return the window (B, n, kernel * d) of each position of x (B, n, d).
-
-    A window begins ``left`` positions before its own position; for a causal convolution this is
-    kernel - 1. Positions past the ends of x are zeros.
-    """
-    if kernel == 1:
-        return x
-    if x.device.type != "cpu":
-        # torch.compile makes one kernel of these operations, but several of ``_Windows``.
-        return _gather(x, kernel, left)
-    unfolded: Tensor = _Windows.apply(x, kernel, left)  # type: ignore[no-untyped-call]
-    return unfolded
