@@ -39,7 +39,8 @@ class _Arguments(Section):
     pretokenized: bool = False
     n_best: PositiveInt = 1  # number of hypotheses in each translation
     attention: bool = False  # whether each hypothesis has its attention
-    # Whether each sentence of a text is translated by itself; None means unless ``pretokenized``.
+    # Whether each sentence of a text is translated by itself; None means True, or False if the
+    # texts are ``pretokenized``.
     split_sentences: bool | None = None
 
 
@@ -88,13 +89,13 @@ class Translator:
         Raises:
             UserError: a file was removed or changed since it was loaded.
         """
-        self._lines.files()
+        self._lines.files()  # raises the error if a file has changed
         checksums = {path: sha256(path) for path in self._paths}
         return _loaded_again, (type(self), self._paths, checksums, self._arguments)
 
     @cached_property
     def _scorer(self) -> "PairScorer":
-        """The scorer of pairs, which loads the models again, into torch, at its first use."""
+        """The scorer of pairs. At its first use, the models are loaded again, into torch."""
         from convs2s.decoding.rescoring import PairScorer
 
         form: Literal["tokens", "raw"] = "tokens" if self._lines.pretokenized else "raw"
@@ -138,8 +139,8 @@ class Translator:
             "ensemble": ensemble,
             "cuda_graphs": cuda_graphs,
         }
-        # `translate` has its own setting for the replacement of unknown words. By default it is on,
-        # which a model without attention would refuse already here.
+        # `translate` has its own setting for the replacement of unknown words. Here it is switched
+        # off: its default is on, so a model without attention could not be loaded.
         decoding = {**of_the_models, "replace_unknown": False}
         validated(_Arguments, loading, "load")
         settings = validated(DecodingSettings, decoding, "load")
@@ -185,11 +186,13 @@ class Translator:
     def code_length(self, text: str) -> int:
         """Return the number of tokens of a text; an unknown token counts once per character.
 
-        For text in the models' source language, this number is small.
+        The number is small if the text is in the models' source language, so the server detects the
+        language of a text by it.
         """
         length = 0
         for token in self.tokens(text):
-            length += 1 if token in self._lines.source else len(token)
+            is_known = token in self._lines.source  # the source vocabulary
+            length += 1 if is_known else len(token)
         return length
 
     def translate(
@@ -223,12 +226,12 @@ class Translator:
                 needed.
         """
         checked = check_texts(texts, "texts")
-        results = {
+        result_arguments = {
             "n_best": n_best,
             "attention": attention,
             "split_sentences": split_sentences,
         }
-        lines = self._searching_by(settings, results)
+        lines = self._searching_by(settings, result_arguments)
         if split_sentences and lines.pretokenized:
             raise UserError(
                 "translate: split_sentences: can split raw text, but not a model's tokens"
@@ -265,8 +268,8 @@ class Translator:
             StoppedError: ``stopped`` was set before the translations were made.
             UserError: a setting is not valid, or no model has the attention that is needed.
         """
-        results = {"n_best": n_best, "attention": attention}
-        lines = self._searching_by(settings, results)
+        result_arguments = {"n_best": n_best, "attention": attention}
+        lines = self._searching_by(settings, result_arguments)
         texts = [text for text, _ in sentences]
         translations = lines.translate_prepared(
             list(enumerate(texts, start=1)),
@@ -286,11 +289,12 @@ class Translator:
     def _searching_by(
         self,
         settings: Mapping[str, object],
-        results: Mapping[str, object],
+        result_arguments: Mapping[str, object],
     ) -> LineTranslator:
         """Return a translator with these settings of the search.
 
-        ``results`` are the arguments of ``translate`` that say what it returns. They are checked.
+        ``result_arguments`` are the arguments of ``translate`` that say what it returns. They are
+        checked.
 
         Raises:
             UserError: a setting or an argument is not valid, or no model has the attention that is
@@ -309,7 +313,7 @@ class Translator:
         if isinstance(search.length_penalty, TunedLengthPenalty):
             raise UserError("translate: length_penalty: expected a number")
         lines = self._lines.searching_by(search)
-        arguments = validated(_Arguments, results, "translate")
+        arguments = validated(_Arguments, result_arguments, "translate")
         if arguments.attention and not self.attends:
             raise UserError(
                 "translate: attention: none of the models has attention: leave it out"

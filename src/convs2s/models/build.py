@@ -42,7 +42,7 @@ def build_network(
 
 @contextmanager
 def shapes_alone() -> Iterator[None]:
-    """Build networks within this context without memory: their tensors have shapes but no data."""
+    """Within this context, build networks that take no memory: tensors with shapes but no data."""
     with torch.device("meta"), _NothingDrawn():
         yield
 

@@ -1,8 +1,8 @@
 """The convolutional sequence to sequence network (Gehring et al. 2017, section 3).
 
-The same modules train and decode. In training, the decoder reads whole targets. In decoding, it
-reads the last token of each hypothesis, and ``convs2s.models.incremental`` keeps the state between
-the steps.
+The same modules are used in training and decoding. In training, the decoder reads whole targets. In
+decoding, it reads the last token of each hypothesis, and ``convs2s.models.incremental`` keeps the
+state between the steps.
 
 Shapes: B batch, m source length, n target length, K hypotheses, f embedding width, d block width,
 f_out input width of the output layer, V target types.
@@ -57,11 +57,12 @@ def length_scale(padding: Tensor, precision: torch.dtype) -> Tensor:
 class Attention(nn.Module):
     """The attention of one decoder block over the source (section 3.3, equations 1 and 2).
 
-    As in the authors' code, two things are added to the equations. Each sum is multiplied by
-    sqrt(0.5), which keeps its variance (section 3.4). ``out_projection`` maps the context, which
-    has the width f of the embeddings, to the width d of the block.
+    As in the authors' code, there are three differences from the equations:
 
-    Also as in the authors' code, a block adds its residual after the attention.
+    - Each sum is multiplied by sqrt(0.5), so that it has the variance of its terms (section 3.4).
+    - ``out_projection`` maps the context, which has the width f of the embeddings, to the width d
+      of the block.
+    - The block adds its residual after the attention, not before it.
     """
 
     def __init__(self, width: int, embedding: int) -> None:
@@ -102,8 +103,9 @@ class Attention(nn.Module):
 class Block(nn.Module):
     """The parts of a block: a gated convolution, the map of the residual, and attention.
 
-    The map of the residual is the identity if the block does not change the width. An encoder's
-    block has no attention, and a decoder's block may have none.
+    ``ConvEncoder`` and ``ConvDecoder`` combine these parts, each in its own way. The map of the
+    residual is the identity if the block does not change the width. An encoder's block has no
+    attention, and a decoder's block may have none.
     """
 
     def __init__(
@@ -158,7 +160,7 @@ class Stack(nn.ModuleList):
                 object.__setattr__(block, "attention", attending[0].attention)
 
     def __iter__(self) -> Iterator[Block]:
-        """Return the blocks, with their type."""
+        """Iterate over the blocks, typed as ``Block``."""
         return cast(Iterator[Block], super().__iter__())
 
 
@@ -169,16 +171,17 @@ class ConvEncoder(nn.Module):
         super().__init__()
         layers = architecture.encoder_layers
         width = architecture.embedding
-        positions = architecture.positions.rows("source")
+        position_rows = architecture.positions.rows("source")
         self.dropout = architecture.dropout
         keep_prob = 1.0 - self.dropout
-        self.embedding = Embedding(types, width, positions, self.dropout)
+        self.embedding = Embedding(types, width, position_rows, self.dropout)
         self.in_projection = Linear(width, layers[0].width, keep_prob)
         attends = [False] * len(layers)
         self.blocks = Stack(architecture, layers, attends)
         self.out_projection = Linear(layers[-1].width, width)
         self.gradient_factor = 1.0
-        # Each attention layer of the decoder adds to the encoder's gradient (section 3.4).
+        # Each attention layer of the decoder adds to the encoder's gradient. To make up for this,
+        # the gradient can be divided by the number of these layers (section 3.4).
         attention_layers = sum(architecture.attends)
         if architecture.gradient_scaling == "fairseq":
             # Each attention layer reads z twice, as keys and within the values. The factor is
@@ -199,8 +202,8 @@ class ConvEncoder(nn.Module):
         x = self.in_projection(embedded)  # (B, m, d)
         for block in self.blocks:
             residual = block.residual(x)  # (B, m, d), with this block's width d
-            # This also sets padding to zero, in training and in inference. So the encoding of a
-            # sentence does not depend on the length of its padding.
+            # In training and in inference, ``dropout`` also sets padding to zero. So the encoding
+            # of a sentence does not depend on the length of its padding.
             x = dropout(x, self.dropout, self.training, padding)
             # A window of even width cannot be centered. It has one position more to the right of
             # the output's position than to the left.
@@ -223,10 +226,10 @@ class ConvDecoder(nn.Module):
         layers = architecture.decoder_layers
         width = architecture.embedding
         output_width = architecture.output_embedding
-        positions = architecture.positions.rows("target")
+        position_rows = architecture.positions.rows("target")
         self.dropout = architecture.dropout
         keep_prob = 1.0 - self.dropout
-        self.embedding = Embedding(types, width, positions, self.dropout)
+        self.embedding = Embedding(types, width, position_rows, self.dropout)
         self.in_projection = Linear(width, layers[0].width, keep_prob)
         self.blocks = Stack(architecture, layers, architecture.attends)
         self.out_projection = Linear(layers[-1].width, output_width)

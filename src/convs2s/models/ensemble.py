@@ -65,7 +65,7 @@ class InferenceNetwork(Protocol):
     output: LinearMap
 
     def start(self, source: Tensor, hypotheses: int) -> IncrementalState:
-        """Encode padded source indices (B, m), and return the state of K hypotheses of each."""
+        """Encode a padded source (B, m), and return the state of K hypotheses per sentence."""
 
 
 @singledispatch
@@ -121,7 +121,7 @@ class Ensemble:
         hypotheses: int,
         shortlist: Shortlisted | None = None,
     ) -> "DecoderState":
-        """Encode padded source indices (B, m), and return the state of K hypotheses of each.
+        """Encode a padded source (B, m), and return the state of K hypotheses per sentence.
 
         ``shortlist`` restricts the target types; None allows all.
         """
@@ -170,8 +170,8 @@ class DecoderState:
         """Predict from the last token of each hypothesis (B, K).
 
         Return the log-probabilities (B, K, S), and the mean attention of the networks (B, K, m), or
-        None without attention. If the ensemble averages log-probabilities, the probabilities sum
-        to less than 1.
+        None without attention. If the ensemble averages log-probabilities, the result is not
+        normalized: the probabilities sum to less than 1.
         """
         predictions = []
         attentions = []
@@ -232,6 +232,7 @@ class DecoderState:
         parts = [best.double(), parents, tokens]
         if attention is not None:
             no_word = self._no_word.unsqueeze(1)  # (B, 1, m)
+            # The attention is never below 0, so argmax takes a word before any place with -1.
             on_words = attention.masked_fill(no_word, -1.0)  # (B, K, m)
             parts.append(on_words.argmax(2))  # (B, K)
         joined = torch.cat(parts, 1)  # (B, 3C + K), or (B, 3C) without attention

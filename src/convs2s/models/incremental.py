@@ -48,7 +48,7 @@ class DecodingConvS2S:
         self.dtype = self.network.encoder.embedding.tokens.dtype  # that of the steps
 
     def start(self, source: Tensor, hypotheses: int) -> "ConvS2SState":
-        """Encode padded source indices (B, m), and return the state of K hypotheses of each."""
+        """Encode a padded source (B, m), and return the state of K hypotheses per sentence."""
         return ConvS2SState(self, source, hypotheses)
 
     def encode(self, source: Tensor) -> EncodedSource:

@@ -1,9 +1,9 @@
 """Find the fixed scales with which int8 rounds the inputs of a ConvS2S network's linear maps.
 
-A scale is the value of one unit of a byte. A fixed scale is the same for all rows. Then scaling and
-bias are part of the matrix product, a block's input is rounded once for all maps that read it, and
-windows and states are bytes. With a scale for each row, scaling and bias are operations in fp32,
-each map rounds its own input, and windows and states are in fp32.
+A scale is the value of one unit of a byte. A fixed scale is the same for all rows. With fixed
+scales, scaling and bias are part of the matrix product, a block's input is rounded once for all
+maps that read it, and windows and states are bytes. With a scale for each row, scaling and bias are
+operations in fp32, each map rounds its own input, and windows and states are in fp32.
 
 No text is needed to find the scales. The network in fp32 reads sources and targets of random
 tokens, the same ones each time. The largest magnitude that appears at a place becomes 127 units. In
@@ -123,6 +123,7 @@ class _Reader:
         rows = np.arange(batch)
         given = self._run("encoder", {"source": source})
         given["0.state"] = np.tile(self._states["0.state"], (batch, 1))
+        # There is one hypothesis of each sentence, and it continues its own row.
         given["rows"] = rows
         chosen = np.zeros_like(target) if choices is None else choices
         found = np.zeros(target.shape, np.float32)

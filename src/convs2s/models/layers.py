@@ -19,8 +19,8 @@ from convs2s.models.steps import Precision
 class WeightNormalized(nn.Module):
     """A map whose weight is ``g * v / ||v||`` (Salimans & Kingma 2016; section 4.2).
 
-    ``weight_v`` is v. The subclass chooses its shape, whose first dimension is ``outputs``.
-    ``weight_g`` (outputs,) is g, with one number for each output. ``bias`` is (outputs,) too.
+    ``weight_v`` (outputs, ...) is v; the subclass chooses the other dimensions. ``weight_g``
+    (outputs,) is g, with one number for each output. ``bias`` is (outputs,) too.
     """
 
     def __init__(self, shape: tuple[int, ...], standard_deviation: float) -> None:
@@ -35,7 +35,7 @@ class WeightNormalized(nn.Module):
         self.weight_g = nn.Parameter(norms)
         outputs = shape[0]
         self.bias = nn.Parameter(torch.zeros(outputs))
-        self._fused: LinearMap | None = None
+        self._fused: LinearMap | None = None  # the map that ``fuse`` makes for decoding
 
     def fuse(self, precision: Precision) -> None:
         """Normalize the weight once, for decoding. This deletes the parameters."""
@@ -53,13 +53,14 @@ class WeightNormalized(nn.Module):
         v = self.weight_v.flatten(1)  # (outputs, inputs)
         g = self.weight_g.unsqueeze(1)  # (outputs, 1)
         if v.device.type != "cpu" and torch.compiler.is_compiling():
-            # torch.compile fuses these operations and the casts to autocast's precision into one
-            # kernel for each direction. It cannot fuse ``_weight_norm`` with anything.
+            # torch.compile fuses these operations and the casts to autocast's precision into two
+            # kernels, one for the forward and one for the backward pass. It cannot fuse
+            # ``_weight_norm`` with anything.
             # (outputs, 1)
             norm: Tensor = torch.linalg.vector_norm(v, dim=1, keepdim=True)
             return v * (g / norm)
-        # This kernel passes over memory once forward and once backward. ``g * v / v.norm()`` would
-        # take several passes in each direction.
+        # This kernel reads the weight from memory once in the forward pass and once in the backward
+        # pass. With ``g * v / v.norm()``, each of the two would read it several times.
         weight: Tensor = torch._weight_norm(v, g, 0)
         return weight
 
@@ -148,12 +149,15 @@ class PlainOutput(nn.Module):
 class OutputTable(PlainOutput):
     """A map from features to logits as a lookup table, for vocabulary selection.
 
-    Vocabulary selection takes some rows of the table. As in the authors' code, the table is not
+    Vocabulary selection uses only some rows of the table. As in the authors' code, the table is not
     weight-normalized.
     """
 
     def __init__(self, inputs: int, types: int) -> None:
-        """Draw the table and the bias from N(0, 0.1), as the other lookup tables are drawn."""
+        """Draw the table and the bias with mean 0 and the standard deviation 0.1.
+
+        The other lookup tables, those of ``Embedding``, are drawn in the same way.
+        """
         super().__init__(inputs, types)
         for parameter in self.parameters():
             nn.init.normal_(parameter, 0.0, 0.1)
@@ -186,8 +190,9 @@ class Embedding(nn.Module):
         """Map indices (B, n) to (B, n, width).
 
         ``positions`` (n,) are the positions of the tokens, or (1,) if all tokens are at the same
-        position; None means 0 to n - 1. Positions past the end of the table share its last row.
-        A training refuses longer sentences, and a translation cuts them.
+        position; None means 0 to n - 1. Positions past the end of the table share its last row. In
+        practice these are padding, because training refuses longer sentences and translation cuts
+        them.
         """
         embedded = functional.embedding(tokens, self.tokens)
         if self.positions is not None:

@@ -47,7 +47,7 @@ def reverse_tokens(source: Tensor) -> Tensor:
 
 
 class LstmStack(nn.Module):
-    """Embeddings and LSTM layers, the bottom one first, as the encoder and the decoder have them.
+    """What the encoder and the decoder have in common: embeddings, and layers from bottom to top.
 
     Each layer is a separate ``nn.LSTM``. A single ``nn.LSTM`` with several layers would apply
     dropout between them itself. On a GPU, it would draw the masks from a generator that cannot be
@@ -163,7 +163,7 @@ class InferenceLstm(RecurrentInference):
         self._network = network
 
     def start(self, source: Tensor, hypotheses: int) -> "LstmIncrementalState":
-        """Encode padded source indices (B, m), and return the state of K hypotheses of each."""
+        """Encode a padded source (B, m), and return the state of K hypotheses per sentence."""
         with self.autocast:
             encoded = self._network.encode(with_longer_rows(source))
         states = stack_states(encoded)  # (layers, 2, B + FEWEST_ROWS, c)
@@ -198,7 +198,7 @@ class LstmIncrementalState:
         """
         rows = self._states.flatten(2, 3)  # (layers, 2, B * K, c)
         rows = rows.unsqueeze(2)  # (layers, 2, 1, B * K, c)
-        states = [(hidden, cells) for hidden, cells in rows]
+        states = [(hidden, cells) for hidden, cells in rows]  # (1, B * K, c) each
         tokens = previous.reshape(-1, 1)  # (B * K, 1)
         with self._autocast:
             x, states = self._decoder(tokens, states)  # (B * K, 1, c)

@@ -76,8 +76,8 @@ class Network(nn.Module, ABC):
     def final_state(self, source: Tensor) -> Tensor | None:
         """Encode source indices (B, m); return what the decoder reads, as a vector per sentence.
 
-        The vectors are (B, numbers). The result is None if the decoder reads more of a longer
-        sentence.
+        The vectors are (B, numbers), whatever the length of a sentence. Return None if the decoder
+        reads more numbers of a longer sentence, as with attention.
         """
         return None
 
@@ -102,5 +102,5 @@ class Network(nn.Module, ABC):
         x, attentions = self.decoder(previous, encoded)
         logits = self.decoder.output(x)  # type: ignore[operator]
         if not self.attends:
-            attentions = []  # what the decoder returned second is not attention
+            attentions = []  # without attention, the decoder returns something else here
         return logits, attentions

@@ -231,8 +231,8 @@ class Graph:
         """Map (rows, inputs) by a weight (outputs, inputs) and a bias (outputs,).
 
         If there is a ``scale``, ``x`` are the bytes that ``quantize`` returns for it. Otherwise
-        ``x`` is in fp32, and in int8 each row gets a scale of its own, so that no row depends on
-        the others.
+        ``x`` is in fp32. If the graph computes in int8, each row then gets a scale of its own, so
+        that no row depends on the others.
         """
         if scale is not None:
             return self._product(x, scale, weight, bias)
@@ -255,7 +255,10 @@ class Graph:
         weight: AnyArray,
         bias: AnyArray,
     ) -> Value:
-        """Map bytes by the weight, rounded to bytes with a scale for each output; return fp32."""
+        """Round the weight to bytes, and map ``x_bytes`` by it to fp32.
+
+        Each output has its own scale of the weight's bytes.
+        """
         # The smallest scale avoids a division by 0 if all weights of an output are 0.
         scales = np.abs(weight).max(1) / LARGEST  # (outputs,)
         smallest = np.finfo(np.float32).tiny
@@ -388,6 +391,7 @@ class Graph:
 
     def _model(self, constants: Sequence[TensorProto]) -> bytes:
         """Return the serialized graph with these constants."""
+        # In the file, a second name is the output of an Identity node.
         named = []
         for name, source in self._aliases.items():
             named.append(helper.make_node("Identity", [source], [name]))

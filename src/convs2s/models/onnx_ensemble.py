@@ -73,7 +73,7 @@ class OnnxEnsemble:
         self._architectures = [network.architecture for network in networks]
         encoder_graph, parts = encoder(networks, precision)
         step, self.states = decoder(networks, precision, parts)
-        self._parts = ["words", *parts]
+        self._encoder_outputs = ["words", *parts]
         self._output_layers = [network.output() for network in networks]
         self.types = np.arange(networks[0].types["target"])
         output = continuations(self._output_layers, precision, average, self.types)
@@ -162,7 +162,7 @@ class OnnxEnsemble:
         candidates = 2 * hypotheses
         given |= search_inputs(len(self.types), hypotheses, candidates, unknown_penalty)
         given["hypotheses"] = np.array([hypotheses])
-        # The row of the penalties for each step.
+        # (maximum + 1,), the row of the penalties for each step.
         limits = np.full(maximum + 1, FREE)
         limits[:minimum] = NOT_THE_END
         # This comes last: for a short source, the maximum may be below the minimum.
@@ -191,8 +191,8 @@ class OnnxEnsemble:
         multiple = VECTOR if length <= VECTORS else VECTORS
         missing = -length % multiple
         padded = np.pad(source, ((0, 0), (0, missing)), constant_values=PADDING)
-        encoded = self.session("encoder").run(self._parts, {"source": padded})
-        return dict(zip(self._parts, encoded, strict=True))
+        encoded = self.session("encoder").run(self._encoder_outputs, {"source": padded})
+        return dict(zip(self._encoder_outputs, encoded, strict=True))
 
 
 class OnnxDecoder:

@@ -116,8 +116,9 @@ class Weights:
     ) -> Map:
         """Return a weight-normalized map, multiplied by ``share``.
 
-        Its stored weight is (outputs, *inputs), and the result has it as a matrix. ``share`` is one
-        factor for all outputs, or an array with a factor for each output.
+        The stored weight is (outputs, *inputs). The weight of the result is a matrix, which has all
+        of these inputs as columns. ``share`` is one factor for all outputs, or an array with a
+        factor for each output.
         """
         v = self.take(f"{name}.weight_v", outputs, *inputs)
         v = v.reshape(outputs, -1)  # (outputs, all inputs)
@@ -295,8 +296,9 @@ def encoder(networks: Sequence[Weights], precision: str) -> tuple[Graph, list[st
         embedded, z = _encode(part, source, by_sentence, present)
         attended = _attended(part, by_sentence, embedded, z, scale, mask)
         for name, value in attended.items():
-            parts.append(f"{number}.{name}")
-            graph.output(f"{number}.{name}", value)
+            full_name = f"{number}.{name}"
+            parts.append(full_name)
+            graph.output(full_name, value)
     return graph, parts
 
 
@@ -460,7 +462,7 @@ def decoder(
     - ``position`` (): the position of these tokens;
     - ``rows`` (R,): the row of the states that each hypothesis continues;
     - ``words`` and the ``parts``: the outputs of the encoder's graph;
-    - ``N.state`` (R', width) of each network N.
+    - ``N.state`` (R', width) of each network N: the state after the last step, which had R' rows.
 
     Its outputs are:
 
@@ -470,7 +472,8 @@ def decoder(
 
     States and features are bytes if the network has fixed scales.
 
-    The second result maps each name ``N.state`` to the first value (width,) of all its rows.
+    The second result maps each name ``N.state`` to the state (width,) of a hypothesis before the
+    first step, which is the same for all hypotheses.
     """
     graph = Graph(precision, "decoder.")
     graph.input("previous", INDICES, ["B", "K"])
@@ -504,7 +507,7 @@ def _decode(part: _Part, prefix: str) -> tuple[AnyArray, Value]:
     layers = architecture.decoder_layers
     f = architecture.embedding
     kept_widths = _kept_widths(layers)
-    first = np.full(sum(kept_widths), part.weights.zero)
+    first = np.full(sum(kept_widths), part.weights.zero)  # (width,)
     element_type = element_type_of(first)
     state = graph.input(f"{prefix}state", element_type, ["R'", len(first)])
     # The inputs that earlier steps have kept, for the blocks that are not yet computed.

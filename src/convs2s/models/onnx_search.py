@@ -191,7 +191,7 @@ def continuations(
     if is_masked:
         # If a sentence may use few types, the C best include masked ones.
         best = op("Where", best < MASKED_LOGIT / 2, -np.inf, best)
-    parents = flat / len(types)
+    parents = flat / len(types)  # (B, C), rounded down
     chosen = op("Gather", types, flat % len(types))
     graph.output("best", best)
     graph.output("parents", parents, INDICES)
@@ -304,7 +304,8 @@ def _next_step(body: Graph) -> tuple[Value, dict[str, Value]]:
     # continuation of each hypothesis is ``</s>``, so at most K of the 2K candidates end. TopK finds
     # them among the zeros. Of equal numbers it takes the first, which are the best candidates.
     order = op("Cast", ended, to=INDICES)  # (1, C), 1 for a candidate that ends, else 0
-    _, going = body.ops("TopK", 2, order, hypotheses, largest=0)  # (1, K)
+    # (1, K), the indices of the candidates that go on.
+    _, going = body.ops("TopK", 2, order, hypotheses, largest=0)
     scores = op("GatherElements", best, going, axis=1)
     previous = op("GatherElements", chosen, going, axis=1)
     rows = op("GatherElements", parents, going, axis=1)

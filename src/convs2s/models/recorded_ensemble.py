@@ -48,7 +48,7 @@ Predicted = tuple[Tensor, Tensor | None]
 """The log-probabilities (B', K, S) of a step, and its attention (B', K, m') or None."""
 
 Shape = tuple[int, ...]
-"""(B', m', K). A batch can use a recording that was made of a batch of the same shape."""
+"""(B', m', K). A batch can use a recording that was made for a batch of the same shape."""
 
 _Result = TypeVar("_Result")
 
@@ -98,6 +98,7 @@ class InPlaceConvS2SState(ConvS2SState):
 
     def step(self, previous: Tensor) -> tuple[Tensor, Tensor]:
         """Read the last tokens (B', K); the same as ``ConvS2SState.step``."""
+        # ``ConvS2SState.step`` reads the order from ``_rows``, and then assigns another tensor.
         self._rows = self._order
         return super().step(previous)
 
@@ -213,7 +214,7 @@ class RecordedDecoder(DecoderState):
         decoder puts itself into ``idle`` when its search ends.
         """
         super().__init__(states, outputs, source, average)
-        self._in_place = states
+        self._in_place = states  # the same as ``self._states``, with their type
         self._recording = recording
         self._shape = shape
         self._idle = idle

@@ -1,4 +1,4 @@
-"""Recurrent layers that keep the precision of their weights, and sentences of several lengths.
+"""Recurrent layers that keep the precision of their weights, and batches of packed sentences.
 
 Shapes: B batch, m source length, n target length, c cells of a layer.
 """
@@ -20,7 +20,7 @@ State = tuple[Tensor, ...]
 """The state of one layer, each tensor (1, B, c): the output h and, for an LSTM, the cells."""
 
 Read = Callable[[Any, State | None], tuple[Any, State]]
-"""The forward pass of a layer: reads an input from a state on; returns outputs and last state."""
+"""The forward pass of a layer: maps an input and the first state to outputs and the last state."""
 
 
 class LstmLayer(nn.LSTM):
@@ -29,9 +29,10 @@ class LstmLayer(nn.LSTM):
     def forward(  # type: ignore[override]
         self, x: Any, state: State | None = None
     ) -> tuple[Any, State]:
-        """Read ``x``, padded or packed, from a state on; return the outputs and the last state.
+        """Read ``x``, padded or packed; return the outputs and the last state.
 
-        Outputs are in the precision of autocast, if it is on.
+        ``state`` is the first state; None means zeros. Outputs are in the precision of autocast, if
+        it is on.
         """
         read = cast(Read, super().forward)
         return _read(read, cast(Tensor, self.bias_hh_l0), x, state)
@@ -46,7 +47,7 @@ class GruLayer(nn.GRU):
     def forward(  # type: ignore[override]
         self, x: Any, state: State | None = None
     ) -> tuple[Any, State]:
-        """Read ``x``, padded or packed, from a state on; return the outputs and the last state."""
+        """Read ``x``, as ``LstmLayer.forward`` does; return the outputs and the last state."""
         forward = super().forward
 
         def read(x: Any, state: State | None) -> tuple[Any, State]:
@@ -64,7 +65,7 @@ def _read(
     x: Any,
     state: State | None,
 ) -> tuple[Any, State]:
-    """Read ``x`` in the precision of the layer's weights, of which ``bias`` is one.
+    """Read ``x`` in the precision of the layer's parameters; ``bias`` is one of them.
 
     Under autocast, torch computes recurrent layers on a GPU in float16, even if autocast is set to
     another precision. In float16 small gradients vanish, and the next layers expect autocast's
@@ -85,8 +86,8 @@ def packed(embedded: Tensor, source: Tensor, lengths: Tensor | None) -> PackedSe
     """Return the embeddings (B, m, f) of a padded source (B, m) as a packed sequence.
 
     With a packed sequence, layers stop at the last token of each row, so that padding does not
-    change the states. ``lengths`` (B,) on the CPU are the lengths of the rows. If they are None,
-    this computes them, and waits for the device.
+    change the states. ``lengths`` (B,) on the CPU are the lengths of the rows. If they are not
+    given, this function computes them, and has to wait for the device.
     """
     lengths_on_device = (source != PADDING).sum(1)  # (B,)
     if lengths is None:
@@ -110,11 +111,14 @@ def padded(sequence: PackedSequence, padding: Tensor) -> Tensor:
     """
     # A packed sequence has the outputs of all rows at position 0, then at position 1, and so on,
     # each time those of the longest row first.
-    # How many rows reach each position, on the CPU. The longest row may be shorter than m.
+    # The number of rows that reach each position, on the CPU. These are fewer than m numbers if the
+    # longest row is shorter than m.
     sizes = sequence.batch_sizes
+    # The place in the sequence where the outputs of each position start.
     starts = torch.zeros(padding.shape[1], dtype=torch.int64)  # (m,)
     starts[1 : len(sizes)] = sizes.cumsum(0)[:-1]
     starts = starts.to(padding.device, non_blocking=True)
+    # The rank of each row in the order by length.
     ranks = cast(Tensor, sequence.unsorted_indices)  # (B,)
     places = starts + ranks.unsqueeze(1)  # (B, m)
     # At padding, the places belong to other rows or do not exist. Read place 0 there; the line
@@ -136,10 +140,10 @@ def with_longer_rows(source: Tensor) -> Tensor:
 
 
 class RecurrentInference:
-    """What recurrent networks for decoding have in common. They use the network's own layers.
+    """The output layer and the precision of a recurrent network for decoding.
 
-    In bf16, the layers run under autocast. A CPU then rounds their weights at each step, and a GPU
-    does not (see ``_read``).
+    The other layers are those of the network itself, not copies. In bf16, they run under autocast.
+    A CPU then rounds their weights at each step, and a GPU does not (see ``_read``).
     """
 
     def __init__(self, output: OutputLayer, precision: Precision) -> None:

@@ -143,6 +143,7 @@ class RnnDecoder(nn.Module):
             layer = LAYERS[architecture.cell](inputs, cells, batch_first=True)
             self.layers.append(layer)
             inputs = cells
+        # Maps the encoder's outputs to the keys.
         self.key = Affine(2 * cells, cells)
         # The output of the top layer, and the context.
         readout_inputs = cells + 2 * cells
@@ -161,7 +162,7 @@ class RnnDecoder(nn.Module):
     def forward(
         self, previous: Tensor, source: Annotations
     ) -> tuple[Tensor, list[Tensor]]:
-        """Read target tokens (B, n) from the first state on.
+        """Read target tokens (B, n), starting from the first state.
 
         Return the output layer's input (B, n, f), and the attention (B, n, m) in a list.
         """
@@ -196,6 +197,7 @@ class RnnDecoder(nn.Module):
             # as torch's own.
             uses_own = self.training and not torch.is_autocast_enabled("cpu")
             kernels = partial(mkldnn.flags, False) if uses_own else nullcontext
+            # Each token needs the context of the output before it, so read token by token.
             outputs = []
             contexts = []
             attentions = []
@@ -241,14 +243,15 @@ class RnnDecoder(nn.Module):
             # on the padding of the batch.
             queries = functional.pad(queries, (0, 0, 0, FEWEST_ROWS - count))
         if self.feeds_context:
-            query = self.query(queries).unsqueeze(2)  # (B, K * n, 1, c)
+            projected = self.query(queries).unsqueeze(2)  # (B, K * n, 1, c)
             keys = memory.keys.unsqueeze(1)  # (B, 1, m, c)
-            scores = torch.tanh(query + keys) @ self.weight  # (B, K * n, m)
+            scores = torch.tanh(projected + keys) @ self.weight  # (B, K * n, m)
         else:
             scores = torch.bmm(queries, memory.keys.transpose(1, 2))  # (B, K * n, m)
         scores = scores.masked_fill(memory.padding.unsqueeze(1), -math.inf)
         attention = functional.softmax(scores, dim=2)
         context = torch.bmm(attention.to(memory.values.dtype), memory.values)
+        # Drop the results of the queries that were added.
         context = context[:, :count]  # (B, K * n, 2c)
         attention = attention[:, :count]
         return context.reshape(rows, length, -1), attention.reshape(rows, length, -1)
@@ -287,7 +290,7 @@ class InferenceRnn(RecurrentInference):
         self.network = network
 
     def start(self, source: Tensor, hypotheses: int) -> "RnnState":
-        """Encode padded source indices (B, m), and return the state of K hypotheses of each."""
+        """Encode a padded source (B, m), and return the state of K hypotheses per sentence."""
         sentences = len(source)
         # A softmax over a whole number of vectors does not depend on the padding (``VECTOR``).
         # ``with_longer_rows`` adds one more column.
@@ -324,6 +327,7 @@ class RnnState:
         for state in states:
             repeated = (part.repeat_interleave(hypotheses, 1) for part in state)
             self._states.append(tuple(repeated))
+        # Drop the others. If there are too few rows then, ``keep`` fills them up.
         self.keep(torch.arange(sentences, device=memory.values.device))
 
     def step(self, previous: Tensor) -> tuple[Tensor, Tensor]:
@@ -333,6 +337,7 @@ class RnnState:
         source length after padding.
         """
         sentences = len(previous)
+        # B' - B, the number of sentences that fill up the rows.
         others = len(self._memory.values) - sentences
         previous = functional.pad(previous, (0, 0, 0, others), value=END)  # (B', K)
         with self._autocast:

@@ -10,7 +10,7 @@ from torch import Tensor
 
 
 class Windows:
-    """The inputs that each convolution reads again at the next position: all but the oldest.
+    """The last kernel - 1 inputs of each convolution, which it reads again at the next position.
 
     The inputs of all blocks are stored side by side in one tensor (R, width), those of the bottom
     block first. So one operation puts the rows of all blocks in another order.
@@ -31,20 +31,20 @@ class Windows:
         """
         self._widths = [(kernel - 1) * inputs for kernel, inputs in shapes]
         self._earlier = like.new_zeros(rows, sum(self._widths))
-        # The position of the newest inputs. Recorded steps read this tensor, so it is changed in
-        # place.
+        # The position of the newest inputs. Steps that are recorded as a CUDA graph
+        # (``recorded_ensemble``) read this tensor, so it is changed in place.
         self.position = like.new_full((1,), -1, dtype=torch.long)
         # For each block: the inputs that it reads again in this step.
-        self._blocks: Sequence[Tensor] = []
+        self._earlier_by_block: Sequence[Tensor] = []
         # For each block: the inputs that it will read again in the next step.
-        self._later: list[Tensor] = []
+        self._later_by_block: list[Tensor] = []
 
     def begin(self, order: Tensor) -> None:
         """Begin the step of the next position; ``order`` (R',) are the rows to continue."""
         self.position.add_(1)
         earlier = self._earlier.index_select(0, order)
-        self._blocks = earlier.split(self._widths, dim=1)
-        self._later = []
+        self._earlier_by_block = earlier.split(self._widths, dim=1)
+        self._later_by_block = []
 
     def add(self, block: int, x: Tensor) -> Tensor:
         """Add the newest input (B, K, inputs) of a block, given by its number.
@@ -53,9 +53,9 @@ class Windows:
         """
         batch, hypotheses, inputs = x.shape
         newest = x.flatten(0, 1)  # (R, inputs)
-        earlier = self._blocks[block]  # (R, (kernel - 1) * inputs)
+        earlier = self._earlier_by_block[block]  # (R, (kernel - 1) * inputs)
         window = torch.cat([earlier, newest], dim=1)  # (R, kernel * inputs)
-        self._later.append(window[:, inputs:])
+        self._later_by_block.append(window[:, inputs:])
         return window.view(batch, hypotheses, -1)
 
     def end(self) -> None:
@@ -64,7 +64,7 @@ class Windows:
         Unless the number of rows has changed, they are written to the same memory, because recorded
         steps read from there.
         """
-        later = torch.cat(self._later, dim=1)
+        later = torch.cat(self._later_by_block, dim=1)
         if len(later) == len(self._earlier):
             self._earlier.copy_(later)
         else:

@@ -8,7 +8,7 @@ compute the same bytes.
 Only the two shapes with most of the arithmetic are measured. Their large sides are cut, because the
 speed of a kernel depends much more on the number of rows than on the sides of the weight. Do not
 change the measurement without need: it might choose another kernel, which rounds differently, so
-trainings would make other models.
+trainings would produce other models.
 """
 
 import json
@@ -127,7 +127,7 @@ def _kept_rates(
                 ):
                     measured = _MEASURED.validate_python(read_json(path))
                     if key in measured:
-                        # If a name is missing, this is a failure of the file, too.
+                        # A missing name (KeyError) also counts as a damaged file.
                         names = candidates(with_bf16=with_bf16)
                         return {name: measured[key][name] for name in names}
             rates = training_rates(products, with_bf16=with_bf16)
@@ -145,7 +145,7 @@ def training_rates(
 ) -> dict[str, float]:
     """Measure the kernels; return the operations per second of each, forward and backward.
 
-    If ``with_bf16``, products in bf16 are measured like a kernel, too.
+    If ``with_bf16``, bf16 is measured as if it were another kernel.
 
     The kernels take turns, so that other work on the machine slows down all of them. For each
     shape, the shortest time counts. It is the processor time of all threads together.
@@ -167,8 +167,8 @@ def training_rates(
                 for index, work in enumerate(passes):
                     with torch.autocast("cpu", torch.bfloat16, enabled=name == "bf16"):
                         # Processor time depends less on other processes than elapsed time.
-                        now = timeit(work, timer=time.process_time, number=1)
-                    seconds[index] = min(seconds[index], now)
+                        duration = timeit(work, timer=time.process_time, number=1)
+                    seconds[index] = min(seconds[index], duration)
     finally:
         matmul.use(before)
     multiplications = sum(math.prod(shape) * count for shape, count in shapes.items())
@@ -177,10 +177,10 @@ def training_rates(
     operations = 3 * 2 * TRAINED_ROWS * multiplications
     rates: dict[str, float] = {}
     for name, seconds in shortest.items():
-        step = 0.0  # seconds
+        total = 0.0  # seconds of all products, one after the other
         for count, seconds_of_shape in zip(shapes.values(), seconds, strict=True):
-            step += count * seconds_of_shape
-        rates[name] = operations / step
+            total += count * seconds_of_shape
+        rates[name] = operations / total
     return rates
 
 
@@ -201,8 +201,8 @@ def _training_pass(outputs: int, inputs: int) -> Callable[[], object]:
 def heaviest(products: ProductCounts) -> ProductCounts:
     """Return the shapes that account for most of the arithmetic, with their large sides cut.
 
-    The count of a cut shape is how many products of this shape take as much arithmetic as all
-    products that were cut to it, rounded.
+    The count of a cut shape is chosen such that its products take as much arithmetic as all the
+    products that were cut to this shape. It is rounded.
     """
     multiplications: Counter[tuple[int, int]] = Counter()
     for (outputs, inputs), count in products.items():

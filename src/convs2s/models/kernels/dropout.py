@@ -18,6 +18,38 @@ _LEVELS = 1 << 16
 """Number of different 16-bit integers."""
 
 
+def dropout(
+    x: Tensor,
+    probability: float,
+    training: bool,
+    padding: Tensor | None = None,
+) -> Tensor:
+    """Set each value to zero with ``probability``, and divide the others by 1 - ``probability``.
+
+    On a CPU the probability is rounded to a multiple of 2^-16. If ``padding`` (B, n) is given, the
+    values of x (B, n, d) at padding become zero as well, also outside of training.
+    """
+    # A value is dropped if its integer is one of the lowest ``dropped`` of all _LEVELS integers.
+    dropped = round(probability * _LEVELS)
+    draws_mask = training and dropped > 0 and x.device.type == "cpu"
+    if not draws_mask:
+        if padding is not None:
+            x = x.masked_fill(padding.unsqueeze(2), 0.0)
+        return functional.dropout(x, probability) if training else x
+    count = x.numel()
+    bits = random_bits(count)  # signed: -_LEVELS / 2 to _LEVELS / 2 - 1
+    # The mask has the type of x. Otherwise it would be cast before each product.
+    keep = x.new_empty(count)
+    torch.ge(bits, dropped - _LEVELS // 2, out=keep)
+    keep = keep.view(x.shape)
+    if padding is not None:
+        present = (~padding).to(x.dtype)  # (B, n)
+        keep *= present.unsqueeze(2)
+    scale = _LEVELS / (_LEVELS - dropped)
+    masked: Tensor = _Mask.apply(x, keep, scale)  # type: ignore[no-untyped-call]
+    return masked
+
+
 class _Mask(torch.autograd.Function):
     """Multiplication by a mask. Only the mask is kept for the backward pass."""
 
@@ -40,38 +72,6 @@ class _Mask(torch.autograd.Function):
         (gradient,) = gradients
         masked = gradient * keep
         return masked.mul_(ctx.scale), None, None
-
-
-def dropout(
-    x: Tensor,
-    probability: float,
-    training: bool,
-    padding: Tensor | None = None,
-) -> Tensor:
-    """Set each value to zero with ``probability``, and divide the others by 1 - ``probability``.
-
-    On a CPU the probability is rounded to a multiple of 2^-16. If ``padding`` (B, n) is given, the
-    values of x (B, n, d) at padding become zero as well, also outside of training.
-    """
-    # The number of those integers, of all _LEVELS, that drop a value.
-    dropped = round(probability * _LEVELS)
-    draws_mask = training and dropped > 0 and x.device.type == "cpu"
-    if not draws_mask:
-        if padding is not None:
-            x = x.masked_fill(padding.unsqueeze(2), 0.0)
-        return functional.dropout(x, probability) if training else x
-    count = x.numel()
-    bits = random_bits(count)  # signed: -_LEVELS / 2 to _LEVELS / 2 - 1
-    # The mask has the type of x. Otherwise it would be cast before each product.
-    keep = x.new_empty(count)
-    torch.ge(bits, dropped - _LEVELS // 2, out=keep)
-    keep = keep.view(x.shape)
-    if padding is not None:
-        present = (~padding).to(x.dtype)  # (B, n)
-        keep *= present.unsqueeze(2)
-    scale = _LEVELS / (_LEVELS - dropped)
-    masked: Tensor = _Mask.apply(x, keep, scale)  # type: ignore[no-untyped-call]
-    return masked
 
 
 def random_bits(count: int) -> Tensor:

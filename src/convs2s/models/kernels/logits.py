@@ -22,9 +22,9 @@ BLOCK = 1 << 22
 """Number of logits in a block on a CPU: 8 MB in bfloat16, which fit into its last-level cache."""
 
 MEMORY_OF_GPU = 950 * 10**6
-"""Maximum number of bytes that a loss needs on a GPU.
+"""Maximum memory of a loss on a GPU, in bytes.
 
-These are two copies of a block's logits, and the gradients of the weight and of the features. A GPU
+It holds two copies of a block's logits, and the gradients of the weight and of the features. A GPU
 takes larger blocks than a CPU: it would finish small ones faster than they can be launched. A large
 vocabulary needs more memory, because a block has at least ``LEAST_ROWS`` rows.
 """
@@ -32,14 +32,80 @@ vocabulary needs more memory, because a block has at least ``LEAST_ROWS`` rows.
 LEAST_ROWS = 1024
 """Minimum number of rows in a block.
 
-Each block adds to the whole gradient of the weight, however few rows the block has.
+Each block reads and writes the whole gradient of the weight, however few rows the block has.
 """
 
 NONE_IGNORED = -100
-"""The ``ignore_index`` with which every row counts: torch's own default."""
+"""The ``ignore_index`` that ignores no row. This is torch's own default."""
 
 BlockLoss = Callable[[Tensor, Tensor, float, torch.dtype, int], tuple[Tensor, Tensor]]
 """``block_loss``, or its compiled form."""
+
+
+def block_loss(
+    logits: Tensor,
+    target: Tensor,
+    smoothing: float,
+    precision: torch.dtype,
+    ignore_index: int,
+) -> tuple[Tensor, Tensor]:
+    """Return the summed loss of a block's logits (r, V), and its gradient (r, V).
+
+    ``target`` (r,) are the indices of the correct types. The gradient is the softmax minus the
+    smoothed distribution of the target, or zero where the target is ``ignore_index``. The
+    normalizers are computed in ``precision``.
+    """
+    # (r, V). Below, the softmax is changed in place into the gradient.
+    shares = torch.softmax(logits, 1)
+    types = logits.shape[1]
+    # (r,), indices of the target's logits in the flattened block
+    rows = torch.arange(len(target), device=target.device)
+    truth = target + rows * types
+    # The normalizer of a row, log(sum(exp(logits))), is computed from its largest logit and the
+    # softmax of that logit. A CPU finds both with vector instructions.
+    largest = logits.amax(1).to(precision)  # (r,)
+    share = shares.amax(1).to(precision)  # (r,)
+    is_counted = target != ignore_index  # (r,)
+    normalizer = (largest - share.log()) * is_counted  # (r,)
+    loss = normalizer.sum(dtype=torch.float64)
+    true_logits = logits.view(-1)[truth] * is_counted  # (r,)
+    loss -= (1.0 - smoothing) * true_logits.sum(dtype=torch.float64)
+    if smoothing:
+        row_sums = logits.sum(1) * is_counted  # (r,)
+        loss -= smoothing / types * row_sums.sum(dtype=torch.float64)
+        shares -= smoothing / types
+    shares.view(-1)[truth] -= 1.0 - smoothing
+    if ignore_index != NONE_IGNORED:
+        # Without the condition, this would often read and write the block for nothing.
+        shares *= is_counted.unsqueeze(1)
+    return loss, shares
+
+
+def summed_cross_entropy(
+    features: Tensor,
+    weight: Tensor,
+    bias: Tensor,
+    target: Tensor,
+    smoothing: float = 0.0,
+    loss_of: BlockLoss = block_loss,
+    ignore_index: int = NONE_IGNORED,
+) -> Tensor:
+    """Return the cross-entropy of a softmax layer, summed over its N inputs, in nats.
+
+    ``features`` (N, f) are the inputs, ``weight`` (V, f) and ``bias`` (V,) are the parameters, and
+    ``target`` (N,) are the correct types. The matrix products are computed in the precision of
+    autocast, or of the features without autocast. ``smoothing`` is the share of the target's
+    probability that is spread evenly over all types (the paper does not smooth, section 4.2).
+    Inputs whose target is ``ignore_index`` do not count, as in torch's cross-entropy.
+    """
+    features = in_autocast(features)
+    with torch.autocast(features.device.type, enabled=False):
+        if not torch.is_grad_enabled():
+            return _loss_alone(features, weight, bias, target, smoothing, ignore_index)
+        loss: Tensor = _SummedCrossEntropy.apply(  # type: ignore[no-untyped-call]
+            features, weight, bias, target, smoothing, loss_of, ignore_index
+        )
+    return loss
 
 
 class _SummedCrossEntropy(torch.autograd.Function):
@@ -134,71 +200,6 @@ def _rows_of_block(features: Tensor, weight: Tensor) -> int:
     # gradient of one block, are in the precision of the features.
     number_bytes = weight.element_size() + 2 * size
     weight_bytes = weight.numel() * number_bytes
-    left = MEMORY_OF_GPU - features_bytes - weight_bytes
+    remaining = MEMORY_OF_GPU - features_bytes - weight_bytes
     row_bytes = 2 * types * size  # two copies of a row of logits
-    return max(LEAST_ROWS, left // row_bytes)
-
-
-def block_loss(
-    logits: Tensor,
-    target: Tensor,
-    smoothing: float,
-    precision: torch.dtype,
-    ignore_index: int,
-) -> tuple[Tensor, Tensor]:
-    """Return the summed loss of a block's logits (r, V), and its gradient (r, V).
-
-    ``target`` (r,) are the indices of the correct types. The gradient is the softmax minus the
-    smoothed distribution of the target, or zero where the target is ``ignore_index``. The
-    normalizers are computed in ``precision``.
-    """
-    shares = torch.softmax(logits, 1)
-    types = logits.shape[1]
-    # (r,), indices of the target's logits in the flattened block
-    rows = torch.arange(len(target), device=target.device)
-    truth = target + rows * types
-    # The normalizer of a row, log(sum(exp(logits))), is computed from its largest logit and the
-    # softmax of that logit. A CPU finds both with vector instructions.
-    largest = logits.amax(1).to(precision)  # (r,)
-    share = shares.amax(1).to(precision)  # (r,)
-    is_counted = target != ignore_index  # (r,)
-    normalizer = (largest - share.log()) * is_counted  # (r,)
-    loss = normalizer.sum(dtype=torch.float64)
-    true_logits = logits.view(-1)[truth] * is_counted  # (r,)
-    loss -= (1.0 - smoothing) * true_logits.sum(dtype=torch.float64)
-    if smoothing:
-        row_sums = logits.sum(1) * is_counted  # (r,)
-        loss -= smoothing / types * row_sums.sum(dtype=torch.float64)
-        shares -= smoothing / types
-    shares.view(-1)[truth] -= 1.0 - smoothing
-    if ignore_index != NONE_IGNORED:
-        # Without the condition, this would often read and write the block for nothing.
-        shares *= is_counted.unsqueeze(1)
-    return loss, shares
-
-
-def summed_cross_entropy(
-    features: Tensor,
-    weight: Tensor,
-    bias: Tensor,
-    target: Tensor,
-    smoothing: float = 0.0,
-    loss_of: BlockLoss = block_loss,
-    ignore_index: int = NONE_IGNORED,
-) -> Tensor:
-    """Return the cross-entropy of a softmax layer, summed over its N inputs, in nats.
-
-    ``features`` (N, f) are the inputs, ``weight`` (V, f) and ``bias`` (V,) are the parameters, and
-    ``target`` (N,) are the correct types. The matrix products are computed in the precision of
-    autocast, or of the features without autocast. ``smoothing`` is the share of the target's
-    probability that is spread evenly over all types (the paper does not smooth, section 4.2).
-    Inputs whose target is ``ignore_index`` do not count, as in torch's cross-entropy.
-    """
-    features = in_autocast(features)
-    with torch.autocast(features.device.type, enabled=False):
-        if not torch.is_grad_enabled():
-            return _loss_alone(features, weight, bias, target, smoothing, ignore_index)
-        loss: Tensor = _SummedCrossEntropy.apply(  # type: ignore[no-untyped-call]
-            features, weight, bias, target, smoothing, loss_of, ignore_index
-        )
-    return loss
+    return max(LEAST_ROWS, remaining // row_bytes)

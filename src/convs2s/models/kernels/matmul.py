@@ -1,7 +1,7 @@
 """The matrix products of training, and the windows that make a convolution a matrix product.
 
-On a CPU, the kernel that ``use`` sets computes products in float32. ``choice`` finds the fastest
-kernel.
+On a CPU, products in float32 are computed by the kernel that ``use`` sets. ``choice`` finds the
+fastest kernel.
 """
 
 from typing import Any, Literal
@@ -53,9 +53,10 @@ def linear(
 
     The kernel ``onednn`` is only used on a CPU, in float32, and if gradients are enabled.
     """
+    is_on_cpu = x.device.type == "cpu"
     is_fp32 = x.dtype == torch.float32 and not torch.is_autocast_enabled("cpu")
-    is_trained = x.device.type == "cpu" and torch.is_grad_enabled()
-    uses_onednn = _kernel == "onednn" and is_fp32 and is_trained
+    has_gradients = torch.is_grad_enabled()
+    uses_onednn = _kernel == "onednn" and is_on_cpu and is_fp32 and has_gradients
     if not uses_onednn:
         return functional.linear(x, weight, bias)
     *before, inputs = x.shape
@@ -81,6 +82,40 @@ def linear(
     if len(y) > count:  # drop the rows that were added
         y = y[:count]
     return y.view(*before, -1)
+
+
+def windows(
+    x: Tensor,
+    kernel: int,
+    left: int,
+) -> Tensor:
+    """Return the window (B, n, kernel * d) of each position of x (B, n, d).
+
+    A window begins ``left`` positions before its own position; for a causal convolution this is
+    kernel - 1. Positions past the ends of x are zeros.
+    """
+    if kernel == 1:
+        return x
+    if x.device.type != "cpu":
+        # torch.compile makes one kernel of these operations, but several of ``_Windows``.
+        return _gather(x, kernel, left)
+    unfolded: Tensor = _Windows.apply(x, kernel, left)  # type: ignore[no-untyped-call]
+    return unfolded
+
+
+def _gather(
+    x: Tensor,
+    kernel: int,
+    left: int,
+) -> Tensor:
+    """Return the windows of x; see ``windows``."""
+    right = kernel - 1 - left
+    padded = functional.pad(x, (0, 0, left, right))  # (B, n + kernel - 1, d)
+    positions = x.shape[1]
+    shifted = []
+    for place in range(kernel):
+        shifted.append(padded[:, place : place + positions])
+    return torch.cat(shifted, dim=2)
 
 
 class _Windows(torch.autograd.Function):
@@ -111,37 +146,3 @@ class _Windows(torch.autograd.Function):
             # With += Python would also assign the result to the slice, which copies it again.
             summed[:, place : place + positions].add_(by_place[:, :, place])
         return summed[:, ctx.left : ctx.left + positions], None, None
-
-
-def _gather(
-    x: Tensor,
-    kernel: int,
-    left: int,
-) -> Tensor:
-    """Return the windows of x; see ``windows``."""
-    right = kernel - 1 - left
-    padded = functional.pad(x, (0, 0, left, right))  # (B, n + kernel - 1, d)
-    positions = x.shape[1]
-    moved = []
-    for place in range(kernel):
-        moved.append(padded[:, place : place + positions])
-    return torch.cat(moved, dim=2)
-
-
-def windows(
-    x: Tensor,
-    kernel: int,
-    left: int,
-) -> Tensor:
-    """Return the window (B, n, kernel * d) of each position of x (B, n, d).
-
-    A window begins ``left`` positions before its own position; for a causal convolution this is
-    kernel - 1. Positions past the ends of x are zeros.
-    """
-    if kernel == 1:
-        return x
-    if x.device.type != "cpu":
-        # torch.compile makes one kernel of these operations, but several of ``_Windows``.
-        return _gather(x, kernel, left)
-    unfolded: Tensor = _Windows.apply(x, kernel, left)  # type: ignore[no-untyped-call]
-    return unfolded
