@@ -160,7 +160,7 @@ class _Watched:
     """A worker as the launcher sees it."""
 
     beat: int = 0  # time of its last beat, in ns
-    missed: int = 0  # looks since then
+    missed: int = 0  # looks in a row that found no new beat
     pulse: Pulse = field(default_factory=Pulse)
     # Looks in a row at which it was in the same update, without waiting for others.
     stuck: int = 0

@@ -155,7 +155,9 @@ def check_grant(workers: int) -> None:
     Raises:
         UserError: Fewer GPUs were granted than there are workers.
     """
-    grant = gpus_granted()  # NAME=0,1; ``gpu_names`` counts as many GPUs as in 0,1
+    grant = (
+        gpus_granted()
+    )  # such as NAME=0,1; the NAME does not change the number of commas
     granted = len(gpu_names(grant))
     if grant and granted < workers:
         raise UserError(
