@@ -106,7 +106,7 @@ def run_node(
         UserError: Training failed. With several nodes, the message begins with the node's name.
     """
     store = os.environ.get(MEETING)  # None: all workers are on this machine
-    left = Interruption(job.time_limit, end=end_of_job()).seconds_left()
+    seconds_left = Interruption(job.time_limit, end=end_of_job()).seconds_left()
     if job.device != "cpu":
         check_grant(workers)
     with ExitStack() as resources:
@@ -125,7 +125,7 @@ def run_node(
         os.environ["OMP_NUM_THREADS"] = str(job.threads)
         if store is None:
             os.environ.update(worker_environment(folder))
-        options = torchrun_options(nodes, workers, store or folder, left)
+        options = torchrun_options(nodes, workers, store or folder, seconds_left)
         if device == "cuda":
             options += numa_options(workers)
         try:

@@ -91,6 +91,7 @@ def split_batch(
     # A run is an array of indices into ``rows``.
     runs = cut(np.arange(len(rows)), longest, None, micro_batch_tokens)
     if workers > 1:
+        # The cost of a pair is the number of its source and target tokens together.
         runs_per_worker = math.ceil(len(runs) / workers)
         runs = _even_runs(lengths.sum(1), runs_per_worker * workers)
 

@@ -92,9 +92,9 @@ def _train(job: TrainingJob) -> None:
             log(first_log_line(job, device, workers.count))
             for note in data.notes:
                 log(f"warning: {note}")
-            loaded = take_over(folder, job.recipe)
+            taken_over = take_over(folder, job.recipe)
             for other, line in folder.differences().items():
-                if other != loaded:
+                if other != taken_over:
                     log(f"{line}: not loaded")
         # Wait until the first worker has the lock, has checked the stores and has the last state.
         workers.wait()

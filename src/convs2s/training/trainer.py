@@ -180,11 +180,11 @@ class Trainer:
                 # they exchange these numbers, and each worker gets the maximum of each number.
                 # ``fitting`` is negated, because its minimum is needed.
                 fitting = self.updater.fitting or math.inf
-                stop_number, read_number, negative_fitting = notices.exchange(
+                any_stop, any_read, negative_fitting = notices.exchange(
                     [reason is not None, has_to_read, -fitting], waits=is_last
                 )
-                stops = stop_number > 0
-                reads = read_number > 0 or is_last
+                stops = any_stop > 0
+                reads = any_read > 0 or is_last
                 self._limit_micro_batches(-negative_fitting)
                 if stops or reads or self.reads_at_once:
                     reports = self.updater.read(unread)
@@ -194,7 +194,7 @@ class Trainer:
                 state.seconds = seconds_before + time.monotonic() - started
                 if stops:
                     self._stop(reason)
-                # Save only what was read. Several workers may read one update after it is due.
+                # A save waits for the read, which several workers make one update later.
                 if save_is_due and reads:
                     self._save()
                     saved = time.monotonic()

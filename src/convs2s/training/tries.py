@@ -65,6 +65,7 @@ def counted(state: Path, owner: str) -> Iterator[None]:
     note = _Note(run, _time_of(state), [])
     with suppress(OSError, ValueError):  # the note is missing or damaged
         before = TypeAdapter(_Note).validate_json(path.read_bytes())
+        # Go on counting only if this run has saved no state since.
         if before.run == run and before.saved == note.saved:
             note = before
     _check(note, path)

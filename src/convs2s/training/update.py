@@ -249,6 +249,7 @@ class Updater:
         """
         figures = [update.loss for update in started]
         figures += [update.norm.double() for update in started]
+        # (2, U): the losses and the norms of the U updates.
         losses, norms = torch.stack(figures).view(2, -1).tolist()
         # The losses are those of this worker's pairs. The norms need no sum: the gradients were
         # already summed over the workers, so every worker has the same norms.

@@ -39,7 +39,8 @@ The workers of one machine find each other through this file, so none listens on
 TIMEOUT = timedelta(minutes=30)
 """How long a worker waits in a collective for a worker on another machine that does not answer.
 
-In a job with a time limit, a worker waits a fifth of the time that is left, if that is less.
+In a job with a time limit, a worker waits a fifth of the time that is left, if that is less
+(``joined`` says why a fifth).
 """
 
 LEAST_TIMEOUT = timedelta(minutes=1)
@@ -229,6 +230,7 @@ class _Bucket:
         self.views: dict[nn.Parameter, Tensor] = {}
         parts = self.flat.split(sizes)
         for parameter, part in zip(parameters, parts, strict=True):
+            # Without the elements that only fill up to the next multiple of ``ALIGNED``.
             gradient = part.narrow(0, 0, parameter.numel())
             self.views[parameter] = gradient.view_as(parameter)
         # How many gradients the last backward pass has not finished yet.
