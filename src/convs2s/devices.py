@@ -58,8 +58,8 @@ def pick_device(name: str, workers: int = 1) -> str:
     GPUs, or that has several workers, expects GPUs: it computes on the CPU only if ``name`` is
     ``cpu``.
 
-    If the device is a GPU, torch multiplies float32 matrices in TF32 from now on, which rounds the
-    factors to 10 bits and is several times as fast.
+    If the device is a GPU, torch multiplies float32 matrices in TF32 from now on. TF32 rounds the
+    factors to a mantissa of 10 bits, and is several times as fast.
 
     Args:
         name: ``auto``, ``cpu`` or ``cuda``, as in the settings.
@@ -368,12 +368,12 @@ def own_gpus(
                 f"waiting for {wanted} of the GPUs {', '.join(visible)}",
                 file=sys.stderr,
             )
-        while len(names) < wanted:
-            # Hold no GPU while waiting. Otherwise two jobs could each hold one half of the GPUs and
-            # wait for the other half for ever.
-            locks.close()
-            time.sleep(SECONDS_BETWEEN_TRIES)
-            names = _lock_free_gpus(visible, wanted, folder, locks)
+            while len(names) < wanted:
+                # Hold no GPU while waiting. Otherwise two jobs could each hold one half of the GPUs
+                # and wait for the other half for ever.
+                locks.close()
+                time.sleep(SECONDS_BETWEEN_TRIES)
+                names = _lock_free_gpus(visible, wanted, folder, locks)
         yield names
 
 
@@ -406,8 +406,8 @@ def _lock_free_gpus(
 ) -> list[str]:
     """Lock up to ``count`` GPUs that no other process holds, and return their names.
 
-    The locks are entered into ``locks``, even if fewer than ``count`` GPUs are free. A lock on the
-    file ``choosing.lock`` lets only one process choose at a time.
+    The locks are held until ``locks`` is closed, even if fewer than ``count`` GPUs are free. A lock
+    on the file ``choosing.lock`` lets only one process choose at a time.
     """
     names: list[str] = []
     with _lock_file(folder / "choosing.lock") as choosing:
@@ -448,8 +448,9 @@ def keep_freed_memory() -> None:
     """
     library = ctypes.CDLL(None)
     if hasattr(library, "mallopt"):
-        # glibc before 2.35 refuses a threshold above 32 MB (mallopt(3)), so set 32 MB first. If
-        # both calls failed, setting M_TRIM_THRESHOLD would fix the threshold at its small default.
+        # glibc before 2.35 refuses an M_MMAP_THRESHOLD above 32 MB (mallopt(3)), so set 32 MB
+        # first. If both calls failed, setting M_TRIM_THRESHOLD would fix M_MMAP_THRESHOLD at its
+        # small default.
         library.mallopt(M_MMAP_THRESHOLD, _OLD_MMAP_THRESHOLD)
         library.mallopt(M_MMAP_THRESHOLD, _MMAP_THRESHOLD)
         # Never return memory at the end of the heap.

@@ -31,8 +31,8 @@ class TrainingData:
     # Of the training store: task, languages, preparation, vocabulary.
     description: StoreDescription
     bpe_codes: str | None  # text of the BPE codes; None if the vocabulary is of words
-    # Source tokens that reach the vocabulary threshold. BPE splits all others further. None: there
-    # is no threshold.
+    # Source tokens that reach the vocabulary threshold. BPE splits all others further. None: the
+    # vocabulary is of words, or there is no threshold.
     splittable: list[str] | None
     # File name -> SHA-256, of every file that the weights depend on.
     checksums: dict[str, str]
@@ -97,8 +97,8 @@ class TrainingData:
     def check_checksums(self) -> None:
         """Read both stores, and compare them with their recorded checksums.
 
-        With a flipped bit in a store, another model would be trained under the same name. The check
-        takes as long as the disk needs to read the stores, which are then cached in memory.
+        If a bit of a store was flipped, another model would be trained under the same name. The
+        check takes as long as the disk needs to read the stores, which are then cached in memory.
 
         Raises:
             UserError: A store differs from its checksum.

@@ -187,7 +187,7 @@ def finished_states(results: Path) -> dict[Path, int]:
         raise UserError(
             f"{results}: no such folder; name the folder of the results, or of a run"
         )
-    # Files of states are RUN/state/FINGERPRINT/FILE, so these include each RUN/state.
+    # A file of states is RUN/state/FINGERPRINT/FILE, so these folders include each RUN/state.
     folders = {path.parent.parent for path in whole_files(results)}
     finished = {}
     for folder in sorted(folders):

@@ -160,7 +160,7 @@ class _Watched:
     """A worker as the launcher sees it."""
 
     beat: int = 0  # time of its last beat, in ns
-    missed: int = 0  # looks since then
+    missed: int = 0  # looks in a row that found no new beat
     pulse: Pulse = field(default_factory=Pulse)
     # Looks in a row at which it was in the same update, without waiting for others.
     stuck: int = 0
@@ -199,24 +199,24 @@ def ending_stuck_workers(folder: Path) -> Iterator[None]:
         nonlocal earliest
         for path in set(folder.iterdir()) - killed:
             watched.setdefault(path, _Watched()).look(path)
-        hanging = {path: one for path, one in watched.items() if one.hangs}
-        for one in hanging.values():
-            earliest = min(earliest, one.pulse.updates)
-        reasons = {}
-        for path, one in hanging.items():
-            if one.pulse.updates == earliest:
-                seconds = SECONDS_BETWEEN_LOOKS * one.stuck
+        hanging = {path: worker for path, worker in watched.items() if worker.hangs}
+        for worker in hanging.values():
+            earliest = min(earliest, worker.pulse.updates)
+        reasons = {}  # file of a worker to kill -> why it is killed
+        for path, worker in hanging.items():
+            if worker.pulse.updates == earliest:
+                seconds = SECONDS_BETWEEN_LOOKS * worker.stuck
                 reasons[path] = f"hangs (in update {earliest} for {seconds:g} s)"
-        for path, one in watched.items():
-            if one.missed == MOST_MISSED:
+        for path, worker in watched.items():
+            if worker.missed == MOST_MISSED:
                 seconds = SECONDS_BETWEEN_LOOKS * MOST_MISSED
                 reasons[path] = f"is frozen (no sign of life for {seconds:g} s)"
         for path, reason in reasons.items():
             killed.add(path)
-            worker = watched.pop(path).pulse.worker
+            number = watched.pop(path).pulse.worker
             with path.open("r+") as stream:
                 if not try_lock(stream):  # the worker has not ended
-                    log(f"worker {worker}, process {path.name}, {reason} and is killed")
+                    log(f"worker {number}, process {path.name}, {reason} and is killed")
                     os.kill(int(path.name), signal.SIGKILL)
 
     with _repeating(look, SECONDS_BETWEEN_LOOKS):

@@ -135,8 +135,9 @@ def differing(
 def may_be_longer(kind: str, maximum_epochs: float | None) -> bool:
     """Return whether a training with a larger maximum of epochs begins with the same updates.
 
-    The learning rate of a cosine depends on the maximum. A maximum such as 7.5 cuts its last epoch
-    short, where a longer training makes all updates of this epoch.
+    The learning rate of a cosine depends on the maximum. With a maximum such as 7.5, a training
+    makes only a part of the updates of epoch 8, and then validates. A longer training makes all
+    updates of this epoch first.
 
     Args:
         kind: kind of the schedule.

@@ -23,8 +23,8 @@ def margin(time_limit: float) -> float:
     The limit is in minutes, too. The result is a tenth of the limit, but at least
     ``SHORTEST_MARGIN``, at most ``LONGEST_MARGIN``, and never more than half of the limit.
     """
-    tenth = max(SHORTEST_MARGIN, 0.1 * time_limit)
-    return min(tenth, LONGEST_MARGIN, 0.5 * time_limit)
+    minutes = max(SHORTEST_MARGIN, 0.1 * time_limit)
+    return min(minutes, LONGEST_MARGIN, 0.5 * time_limit)
 
 
 def signals_to_handle() -> list[signal.Signals]:

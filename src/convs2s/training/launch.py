@@ -106,7 +106,7 @@ def run_node(
         UserError: Training failed. With several nodes, the message begins with the node's name.
     """
     store = os.environ.get(MEETING)  # None: all workers are on this machine
-    left = Interruption(job.time_limit, end=end_of_job()).seconds_left()
+    seconds_left = Interruption(job.time_limit, end=end_of_job()).seconds_left()
     if job.device != "cpu":
         check_grant(workers)
     with ExitStack() as resources:
@@ -125,7 +125,7 @@ def run_node(
         os.environ["OMP_NUM_THREADS"] = str(job.threads)
         if store is None:
             os.environ.update(worker_environment(folder))
-        options = torchrun_options(nodes, workers, store or folder, left)
+        options = torchrun_options(nodes, workers, store or folder, seconds_left)
         if device == "cuda":
             options += numa_options(workers)
         try:
@@ -155,7 +155,9 @@ def check_grant(workers: int) -> None:
     Raises:
         UserError: Fewer GPUs were granted than there are workers.
     """
-    grant = gpus_granted()  # NAME=0,1; ``gpu_names`` counts as many GPUs as in 0,1
+    grant = (
+        gpus_granted()
+    )  # such as NAME=0,1; the NAME does not change the number of commas
     granted = len(gpu_names(grant))
     if grant and granted < workers:
         raise UserError(

@@ -27,14 +27,16 @@ GPU_LENGTHS = 8
 """For a network that is compiled or recorded for a GPU, sentences are padded to a multiple of this.
 
 Compiled kernels for such lengths read whole vectors, and fewer kernels and recordings are needed.
-At 25 tokens the padding costs an eighth of the arithmetic. A multiple of 16 would cost a quarter.
+For sentences of about 25 tokens, the padding costs an eighth of the arithmetic. With a multiple of
+16 it would cost a quarter.
 """
 
 VALIDATION_TOKENS = 4000
 """Maximum number of padded tokens in a validation batch.
 
-It bounds memory. Without a shortlist it does not change the validation loss. A shortlist is made
-for each batch, so with one the loss depends on how the pairs are batched.
+This number bounds the memory that validation needs. Without a shortlist, it does not change the
+validation loss. A shortlist is made for each batch, so with a shortlist the loss depends on how the
+pairs are batched.
 """
 
 _Item = TypeVar("_Item")
@@ -89,6 +91,7 @@ def split_batch(
     # A run is an array of indices into ``rows``.
     runs = cut(np.arange(len(rows)), longest, None, micro_batch_tokens)
     if workers > 1:
+        # The cost of a pair is the number of its source and target tokens together.
         runs_per_worker = math.ceil(len(runs) / workers)
         runs = _even_runs(lengths.sum(1), runs_per_worker * workers)
 
@@ -214,8 +217,8 @@ def validation_batches(
     ``VALIDATION_TOKENS`` padded tokens. With a shortlist, it also has at most as many sentences as
     a training batch, because a shortlist grows with its batch.
     """
-    read = store.lengths("source")
-    source_lengths = read if sources is None else read[sources]
+    own_lengths = store.lengths("source")
+    source_lengths = own_lengths if sources is None else own_lengths[sources]
     longest = np.maximum(source_lengths, store.lengths("target"))
     sentences = None if shortlist is None else recipe.batch.sentences
     order = np.argsort(longest, kind="stable")
@@ -226,10 +229,10 @@ def permuted_sources(store: TokenStore) -> Indices | None:
     """Return for each pair the row of another pair, whose source replaces its own source.
 
     The validation loss with these wrong sources shows whether a network reads its source. Each pair
-    gets the source of the pair that follows it in order of source length, and the longest gets the
-    shortest source. The lengths hardly change this way: a network that uses only the length of its
-    source must not appear to read it. The permutation depends only on the store. With fewer than
-    two pairs there is no other source, and the result is None.
+    gets the source of the pair that follows it in order of source length, and the pair with the
+    longest source gets the shortest one. The lengths hardly change this way: a network that uses
+    only the length of its source must not appear to read the source. The permutation depends only
+    on the store. With fewer than two pairs there is no other source, and the result is None.
     """
     lengths = store.lengths("source")
     if len(lengths) < 2:

@@ -82,7 +82,7 @@ def _states(folder: StateFolder, recipe: Recipe) -> tuple[TrainerState, list[_Fi
     state = state.with_maximum_of(recipe)
     if not tensors and state.schedule.stop_reason is None:
         raise UserError(f"{folder.last}: has no tensors, which were dropped at the end")
-    epochs = {}
+    epochs = {}  # file of weights -> the epoch that it must be of
     if recipe.average is not None:
         for record in state.history[-recipe.average :]:
             epochs[folder.epoch_file(record.epoch)] = record.epoch

@@ -45,7 +45,7 @@ def choose_interface(store: Store) -> None:
     if not reachable:
         return
     if address not in reachable:
-        # This is the first machine, or one that knows only an IPv6 address of it.
+        # This is the first machine, or a machine that knows only an IPv6 address of the first one.
         address = reachable[0]
     interface = interface_of(local_address(address))
     if interface is not None:
@@ -70,7 +70,7 @@ def interface_of(address: str) -> str | None:
                 answer = fcntl.ioctl(datagrams, _SIOCGIFADDR, request)
             except OSError:  # the interface has no address
                 continue
-            # struct ifreq: 16 bytes of name, then sockaddr_in, whose address is at its bytes 4-8.
+            # struct ifreq: 16 bytes of name, then a sockaddr_in with the address in bytes 4 to 7.
             if socket.inet_ntoa(answer[20:24]) == address:
                 return name
     return None

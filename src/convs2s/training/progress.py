@@ -76,8 +76,8 @@ class Watch:
             purge_step = state.updates + int(is_within_an_epoch)
             with writing(self.events):
                 self._writer = SummaryWriter(str(self.events), purge_step=purge_step)
-            # They may be missing: a try may have been killed after it had saved the state at the
-            # end of an epoch, but before it wrote the events of the epoch.
+            # The last epoch's events may be missing: a try may have been killed after it had saved
+            # the state at the end of the epoch, but before it wrote the events.
             if state.history and not is_within_an_epoch:
                 self._add_epoch(state.history[-1])
         self._write_epochs(state)

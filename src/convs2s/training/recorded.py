@@ -6,7 +6,8 @@ and with the same shapes (``convs2s.models.recorded_ensemble``). Therefore:
 
 - Rows and lengths are padded to a few sizes. The loss ignores this padding.
 - The first micro-batch of a shape is not recorded, because libraries allocate their workspaces and
-  torch.compile compiles while it runs. The second one is recorded, and later ones replay that.
+  torch.compile compiles while it runs. The second one is recorded. It and the later ones then
+  replay this recording.
 - The gradients are added to memory that stays the same (``Gradients``). Their sum over the workers,
   clipping, and the optimizer's step are not recorded.
 - Before a replay, torch writes the seed to where the recorded dropout reads it. So the masks do not
@@ -52,9 +53,9 @@ def fill_up(batch: Batch) -> Batch:
     step = 1 << max(0, rows.bit_length() - 3)
     added = -rows % step  # from ``rows`` to the next multiple of ``step``
 
-    def filled(tokens: Indices, first: int) -> Indices:
+    def filled(tokens: Indices, first_token: int) -> Indices:
         longer = np.pad(tokens, ((0, added), (0, 0)), constant_values=PADDING)
-        longer[rows:, 0] = first
+        longer[rows:, 0] = first_token
         return longer
 
     return Batch(
@@ -84,7 +85,8 @@ class RecordedGradient:
         """
         self._device = device
         self._new_recording = recording
-        # Shape -> its recording, or None if it has come only once; the last key has come last.
+        # Shape -> its recording, or None if the shape has come only once. The shapes are in the
+        # order of their last use, oldest first.
         self._known: dict[tuple[int, ...], _Recorded | None] = {}
 
     def replays(self, inputs: LossInputs) -> bool:
@@ -106,13 +108,16 @@ class RecordedGradient:
                 del self._known[oldest]
             self._known[shape] = None
             return add_gradient(inputs, divisor)
-        recorded = self._known.pop(shape)
+        recorded = self._known.pop(shape)  # put back below, as the last one
         if recorded is None:
-            kept = inputs.to(self._device)
-            dividing = torch.full((), divisor, device=self._device)
+            # Every replay reads its inputs and divisor from the memory of these tensors.
+            static_inputs = inputs.to(self._device)
+            static_divisor = torch.full((), divisor, device=self._device)
             recording = self._new_recording()
             try:
-                loss = recording.record(partial(add_gradient, kept, dividing))
+                loss = recording.record(
+                    partial(add_gradient, static_inputs, static_divisor)
+                )
             except RuntimeError as error:
                 # The message comes from CUDA, and does not say what the user can do.
                 error.add_note(
@@ -120,7 +125,7 @@ class RecordedGradient:
                     f"{RECORDS_NOTHING}=1 in the environment, a training records nothing."
                 )
                 raise
-            recorded = _Recorded(kept, dividing, loss, recording)
+            recorded = _Recorded(static_inputs, static_divisor, loss, recording)
         self._known[shape] = recorded
         recorded.inputs.read(inputs)
         recorded.divisor.fill_(divisor)

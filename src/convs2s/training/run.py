@@ -54,7 +54,7 @@ def train(job: TrainingJob) -> None:
     Raises:
         UnfinishedError: Training stopped early, because of the time limit or a signal.
         UserError: The input is bad, or training diverged.
-        SystemExit: The same, on another worker than the first, which reports the error.
+        SystemExit: On the other workers, in place of an error that the first worker reports.
     """
     # Outside of the training loop there is nothing to save, so a signal ends the process at once.
     # ``Interruption.note`` handles signals during the loop.
@@ -92,9 +92,9 @@ def _train(job: TrainingJob) -> None:
             log(first_log_line(job, device, workers.count))
             for note in data.notes:
                 log(f"warning: {note}")
-            loaded = take_over(folder, job.recipe)
+            taken_over = take_over(folder, job.recipe)
             for other, line in folder.differences().items():
-                if other != loaded:
+                if other != taken_over:
                     log(f"{line}: not loaded")
         # Wait until the first worker has the lock, has checked the stores and has the last state.
         workers.wait()
@@ -200,7 +200,8 @@ def choose_arithmetic(
     is_auto = precision == "auto"
     precisions = ["fp32", "bf16"] if is_auto else [precision]
     choices = list(product(matmul.kernels(), precisions))
-    number = 0  # number of the choice, which the first worker tells the others
+    # Index into ``choices``, which the first worker tells the others. 0 if nothing is to choose.
+    number = 0
     is_on_cpu = torch.device(device).type == "cpu"
     has_choice = is_auto or (is_on_cpu and precision == "fp32")
     if has_choice and workers.is_first:

@@ -40,7 +40,7 @@ class Schedule:
 
     # Learning rate of the next epoch of a plateau; the other kinds do not use it.
     learning_rate: float
-    # Whether progress has ended. From then on, every epoch divides the rate of a plateau.
+    # Whether progress has ended. From then on, the rate of a plateau is divided after every epoch.
     annealing: bool = False
     # Validation loss of the best epoch; None at the start.
     best_loss: float | None = None
@@ -58,7 +58,8 @@ class Schedule:
         """Return the learning rate after ``progress`` epochs; 2.5 is the middle of the third."""
         schedule = recipe.schedule
         if schedule.kind == "step":
-            # 1e-9 keeps a rounding error from delaying a division by one update.
+            # The first division is after ``hold`` epochs, the next ones after ``every`` more epochs
+            # each. 1e-9 keeps a rounding error from delaying a division by one update.
             divisions = (
                 math.floor((progress - schedule.hold) / schedule.every + 1e-9) + 1
             )
@@ -68,6 +69,7 @@ class Schedule:
             assert recipe.maximum_epochs is not None  # checked by `Recipe`
             if progress < schedule.warmup:
                 return recipe.learning_rate * (progress / schedule.warmup)
+            # The part of the time after the warm-up that has passed, from 0 to 1.
             falling = (progress - schedule.warmup) / (
                 recipe.maximum_epochs - schedule.warmup
             )
@@ -90,7 +92,7 @@ class Schedule:
         if self.best_loss is not None:
             best = epoch_criterion(self.best_loss, self.best_bleu)
             is_best = epoch_criterion(loss, bleu) < best
-        lowest = self.lowest_loss
+        lowest = self.lowest_loss  # None in the first epoch, which ``is_best`` covers
         is_lowest = lowest is not None and loss < lowest
         has_progress = is_best or is_lowest
         stale = 0 if has_progress else self.stale + 1
@@ -144,10 +146,9 @@ class Schedule:
             return (
                 f"the recipe's maximum of {recipe.maximum_epochs:g} epochs is reached"
             )
-        if (
-            self._may_go_on(recipe)
-            or self.learning_rate_at(epoch, recipe) >= schedule.minimum
-        ):
+        if self._may_go_on(recipe):
+            return None
+        if self.learning_rate_at(epoch, recipe) >= schedule.minimum:
             return None
         if schedule.kind == "step":
             return f"the learning rate fell below {schedule.minimum:g}"
@@ -210,12 +211,13 @@ class TrainerState:
         return self.schedule.stop_reason is not None and goes_on
 
     def begin_update(self, batches: int, recipe: Recipe) -> Moment:
-        """Count the next update of the running epoch; return its number and learning rate.
+        """Count the next update of the running epoch; return its place and learning rate.
 
         ``batches`` is the number of updates of a full epoch.
         """
         # Use the learning rate at the middle of the update. So a warm-up does not start with a rate
-        # of 0, and a division applies from the update on that is nearest to its time.
+        # of 0, and the first update with a divided rate is the one that begins nearest to the time
+        # of the division.
         progress = self.epoch - 1 + (self.batch + 0.5) / batches
         self.learning_rate = self.schedule.learning_rate_at(progress, recipe)
         moment = Moment(self.epoch, self.batch, self.learning_rate)
@@ -236,7 +238,7 @@ class TrainerState:
             loss: validation loss, in nats per target token.
             full_loss: validation loss over all types, if the model has a shortlist; else None.
             recipe: the recipe of the training.
-            bleu: BLEU of validation pairs, which then decides the best epoch; None: the loss does.
+            bleu: BLEU of validation pairs, which decides the best epoch; None: the loss decides.
         """
         record = EpochRecord(
             epoch=self.epoch,
@@ -264,9 +266,9 @@ class TrainerState:
 def build_optimizer(network: nn.Module, recipe: Recipe) -> torch.optim.Optimizer:
     """Return the recipe's optimizer over the network's parameters.
 
-    ``nesterov`` is the optimizer of the paper (section 4.2), and ``sgd``, without momentum, that of
-    the LSTM (Sutskever et al. 2014, section 3.4). ``adam`` is for small corpora, with the decay
-    rates that are usual in translation.
+    ``nesterov`` is the optimizer of the paper (section 4.2). ``sgd`` has no momentum; it is the
+    optimizer of the LSTM (Sutskever et al. 2014, section 3.4). ``adam`` is for small corpora, with
+    the decay rates that are usual in translation.
     """
     parameters = network.parameters()
     if recipe.optimizer == "adam":

@@ -110,7 +110,7 @@ def queueing_again() -> Iterator[None]:
         setting = "Requeue=1" if "Requeue=1" in words else "Requeue=0"
         # Slurm ends this process by SIGTERM. Replace torchrun's handler, which raises an exception.
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
-        answer = shown
+        answer = shown  # reported below if it failed
         if shown.returncode == 0:
             answer = _answer("sh", "-c", _QUEUE_AGAIN, "sh", job, setting)
         if answer.returncode != 0:

@@ -182,9 +182,10 @@ def _epochs_made(
     model: ModelDescription,
     path: Path,
 ) -> int:
-    """Return the number of the epoch after which a model has its weights.
+    """Return the number of the epoch at whose end the weights of a model were taken.
 
-    A training that continues the training of the model starts with the next epoch.
+    If they are a mean over epochs, this is the last of these epochs. A training that continues the
+    training of the model starts with the next epoch.
 
     Raises:
         UserError: The model was trained on other data or by another recipe, its file does not say
@@ -210,8 +211,8 @@ def _epochs_made(
             f"{_shown(changed)}; use the same data and recipe, or `as: initialise`"
         )
     # The weights of a model are those of the best epoch, or a mean over epochs up to the last one.
-    newest = "best_epoch" if job.recipe.average is None else "epochs"
-    epochs = int(str(model.training[newest]))
+    key = "best_epoch" if job.recipe.average is None else "epochs"
+    epochs = int(str(model.training[key]))
     if job.recipe.maximum_epochs is not None and epochs >= job.recipe.maximum_epochs:
         raise UserError(
             f"{path}: has the weights after epoch {epochs}, but maximum_epochs is "

@@ -2,9 +2,9 @@
 
 Paper, section 4.2. The order of the data depends only on the seed and the epoch. A dropout mask
 depends only on the seed, the epoch, the batch and the key of the micro-batch. So a training that
-was killed at any moment and resumed ends with the same bytes as one that was never killed, on a GPU
-up to rounding. With several workers, each worker runs this loop, but only the first one writes
-files and logs.
+was killed at any moment and resumed ends with the same bytes as one that was never killed. On a
+GPU, the two may differ by rounding errors. With several workers, each worker runs this loop, but
+only the first one writes files and logs.
 """
 
 import math
@@ -106,14 +106,14 @@ class Trainer:
             threads=torch.get_num_threads(),
             processor=processor(),
         )
-        # On a CPU, the figures of an update are available when the update ends.
+        # On a CPU, the figures of an update are ready when ``Updater.start`` returns.
         device_type = torch.device(updater.device).type
         self.reads_at_once = device_type == "cpu"
         if device_type == "cuda":
             self.machine["gpu"] = torch.cuda.get_device_name(updater.device)
         rate = self.recipe.learning_rate
         self.state = TrainerState(Schedule(rate), rate, first_epoch)
-        # Whether the last state is already as ``drop_unneeded`` writes it: with validation figures.
+        # Whether ``drop_unneeded`` has already written the last state, with validation figures.
         self.is_complete = False
         # Whether the last state had no tensors when it was read.
         self.is_without_tensors = False
@@ -131,7 +131,7 @@ class Trainer:
             LastingError: Training diverged.
             UnfinishedError: Training stopped early, after it saved its state.
             UserError: A state cannot be written, or a pair does not fit into memory.
-            SystemExit: On another worker than the first, in place of the first two.
+            SystemExit: On the other workers, in place of LastingError and UnfinishedError.
         """
         self.watch.begin(self.state)
         while self.state.schedule.stop_reason is None:
@@ -167,7 +167,7 @@ class Trainer:
             closing(ahead(load, batches[state.batch : end])) as loaded_updates,
         ):
             for loaded in loaded_updates:
-                # From here on, ``state.batch`` includes the update.
+                # This adds 1 to ``state.batch``.
                 unread.append(self._start_update(loaded, len(batches)))
                 if state.batch % MEMORY_UPDATES == 0:
                     return_freed_memory()
@@ -177,16 +177,15 @@ class Trainer:
                 save_is_due = is_last or time.monotonic() - saved > checkpoint_seconds
                 has_to_read = save_is_due or progress.is_due()
                 # If one worker has to stop or to read, all workers do, after the same update. So
-                # all of them read before the first worker saves, even if its clock alone says that
-                # a save is due.
+                # they exchange these numbers, and each worker gets the maximum of each number.
+                # ``fitting`` is negated, because its minimum is needed.
                 fitting = self.updater.fitting or math.inf
-                # The largest number of any worker. ``fitting`` is negated for the smallest one.
-                largest = notices.exchange(
+                any_stop, any_read, negative_fitting = notices.exchange(
                     [reason is not None, has_to_read, -fitting], waits=is_last
                 )
-                stops = largest[0] > 0
-                reads = largest[1] > 0 or is_last
-                self._limit_micro_batches(-largest[2])
+                stops = any_stop > 0
+                reads = any_read > 0 or is_last
+                self._limit_micro_batches(-negative_fitting)
                 if stops or reads or self.reads_at_once:
                     reports = self.updater.read(unread)
                     unread.clear()
@@ -195,10 +194,11 @@ class Trainer:
                 state.seconds = seconds_before + time.monotonic() - started
                 if stops:
                     self._stop(reason)
+                # A save waits for the read, which several workers make one update later.
                 if save_is_due and reads:
                     self._save()
                     saved = time.monotonic()
-        # What follows may take any time, until the next epoch's first figures are read.
+        # Validation and the next epoch's first update may take any time, until ``pace.note``.
         PULSE.patience = None
 
     def _end_of_epoch(self, batches: int) -> int:
@@ -214,7 +214,8 @@ class Trainer:
         """Count an update, and start it; ``batches`` is the number of updates of a full epoch.
 
         On a CPU, if another worker was lost, the first worker saves the state after the previous
-        update: no parameter has changed since. On a GPU, later work may have begun.
+        update, because no parameter has changed since then. On a GPU nothing is saved: later
+        operations may already have changed the parameters.
 
         Raises:
             LostWorkerError: Another worker has ended.
@@ -274,7 +275,7 @@ class Trainer:
         state = self.state
         epoch = state.epoch
         loss = self.updater.validate(self.valid)
-        # The condition is also true if the loss is nan.
+        # Unlike ``loss >= LARGEST_LOSS``, this condition is also true if the loss is nan.
         if not loss < LARGEST_LOSS:
             self._diverged(f"with validation loss {loss:g}")
         full_loss = None
@@ -367,7 +368,7 @@ class Trainer:
         return mean
 
     def drop_unneeded(self) -> None:
-        """Remove what is not needed to export the model again from the folder of states.
+        """Remove from the folder of states what is not needed to export the model again.
 
         The weights that the model was made from stay, and so does the last state. Its tensors, the
         parameters and the optimizer's state of the last epoch, are dropped unless a longer training
@@ -429,8 +430,8 @@ class Trainer:
         """Write the parameters as the best weights, if the epoch that has just ended is the best.
 
         Call this after the last state was written, which has the same parameters. If the training
-        is killed in between, resuming calls this again. In the other order, a kill could leave best
-        weights of an epoch that no state has, and that will be trained again.
+        is killed in between, resuming calls this again. If the best weights were written first, a
+        kill could leave weights of an epoch that no state includes and that is trained again.
         """
         best = self.state.schedule.best_epoch  # 0 before the first epoch has ended
         is_best = best > 0 and best == self.state.epoch - 1

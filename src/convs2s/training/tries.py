@@ -20,9 +20,8 @@ from convs2s.files.text import write_json
 from convs2s.pipeline.living import RUN
 from convs2s.training.log import LOG_NAME
 
-MOST_FRUITLESS = (
-    3  # Tries in a row without a saved state after which no other try is made
-)
+MOST_FRUITLESS = 3
+"""After this many tries in a row without a saved state, no other try is made."""
 
 NOTE = "tries.json"  # Name of the note, beside the states of one training
 
@@ -66,6 +65,7 @@ def counted(state: Path, owner: str) -> Iterator[None]:
     note = _Note(run, _time_of(state), [])
     with suppress(OSError, ValueError):  # the note is missing or damaged
         before = TypeAdapter(_Note).validate_json(path.read_bytes())
+        # Go on counting only if this run has saved no state since.
         if before.run == run and before.saved == note.saved:
             note = before
     _check(note, path)
@@ -99,7 +99,8 @@ def _check(note: _Note, path: Path) -> None:
     """Check that another try may succeed; ``path`` is the file of the note.
 
     Raises:
-        UserError: Another try would fail as the last one, or too many in a row saved no state.
+        UserError: Another try would fail like the last one, or too many tries in a row saved no
+            state.
     """
     if note.is_lasting:
         reason = f"the last try of this run would only be repeated ({note.tries[-1]})"

@@ -96,8 +96,9 @@ class Updater:
         """Move the network to ``device``, build its optimizer, and compile it if so configured.
 
         ``seed`` is the seed of the dropout masks and of the data order. ``recording`` makes empty
-        recordings for the gradients. If it is None, a GPU records them, unless the network is not
-        recordable or there is a shortlist, whose size differs from update to update.
+        recordings for the gradients (``RecordedGradient``). If it is None, gradients are recorded
+        only on a GPU, only if the network is recordable, and only without a shortlist, whose size
+        differs from update to update.
         """
         self.network = network.to(device)
         self.recipe = recipe
@@ -127,6 +128,7 @@ class Updater:
         is_compiled_for_gpu = recipe.compile and is_on_gpu
         # Sentences are padded to a multiple of this many tokens.
         self.multiple = GPU_LENGTHS if is_compiled_for_gpu or is_recorded else 1
+        # ``_compile`` replaces these two functions by compiled ones.
         self._output_layer_inputs = self._compute_output_layer_inputs
         self._block_loss = block_loss
         if recipe.compile:
@@ -183,7 +185,7 @@ class Updater:
             batch = collate(store, micro_batch.rows, multiple=self.multiple)
             if self._recorded is None:
                 inputs = self._inputs(batch, types)
-            else:
+            else:  # a recording can be replayed only for inputs of the same shapes
                 inputs = self._inputs(fill_up(batch), types, skips_padding=False)
             loaded.append((micro_batch, inputs))
         return loaded
@@ -247,6 +249,7 @@ class Updater:
         """
         figures = [update.loss for update in started]
         figures += [update.norm.double() for update in started]
+        # (2, U): the losses and the norms of the U updates.
         losses, norms = torch.stack(figures).view(2, -1).tolist()
         # The losses are those of this worker's pairs. The norms need no sum: the gradients were
         # already summed over the workers, so every worker has the same norms.
@@ -304,7 +307,8 @@ class Updater:
     ) -> list[tuple[MicroBatch, LossInputs]]:
         """Return the loaded halves of a micro-batch that did not fit into memory.
 
-        Their size becomes the limit for later micro-batches (``fitting``).
+        The size of the first half, which is never the smaller one, becomes the limit for later
+        micro-batches (``fitting``).
 
         Raises:
             UserError: The micro-batch is a single pair.

@@ -46,8 +46,8 @@ def validation_bleu(
         line = " ".join(vocabulary.decode(tokens))
         return line if data.bpe_codes is None else join(line)
 
-    # The statistics of BLEU of each pair, batch by batch. They are 0 for the pairs of the other
-    # workers, so the sum over the workers has the statistics of all pairs.
+    # For each batch of B pairs, the statistics of BLEU of each pair, (B, 6). They are 0 for the
+    # pairs of the other workers, so the sum over the workers has the statistics of all pairs.
     parts = [np.zeros((len(batch), 6)) for batch in batches]
     for number in range(workers.rank, len(parts), workers.count):
         pairs = [data.valid[int(row)] for row in batches[number]]

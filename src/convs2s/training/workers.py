@@ -39,7 +39,8 @@ The workers of one machine find each other through this file, so none listens on
 TIMEOUT = timedelta(minutes=30)
 """How long a worker waits in a collective for a worker on another machine that does not answer.
 
-In a job with a time limit, a worker waits a fifth of the time that is left, if that is less.
+In a job with a time limit, a worker waits a fifth of the time that is left, if that is less
+(``joined`` says why a fifth).
 """
 
 LEAST_TIMEOUT = timedelta(minutes=1)
@@ -194,9 +195,10 @@ class Notices:
     """
 
     def __init__(self, workers: Workers) -> None:
-        """Begin with nothing told."""
+        """Begin without numbers."""
         self._workers = workers
-        self._told: deque[tuple[Work, Tensor]] = deque()
+        # The running exchanges, each with the tensor that will have the maxima.
+        self._running: deque[tuple[Work, Tensor]] = deque()
 
     def exchange(self, numbers: Sequence[float], *, waits: bool) -> list[float]:
         """Tell the other workers some numbers; return each number's maximum over the workers.
@@ -209,12 +211,12 @@ class Notices:
             return list(numbers)
         largest = [-math.inf] * len(numbers)
         tensor = torch.tensor(numbers, dtype=torch.float64)
-        self._told.append((self._workers.start_maximum(tensor), tensor))
-        may_be_on_their_way = 0 if waits else 1
-        while len(self._told) > may_be_on_their_way:
-            exchange, told = self._told.popleft()
+        self._running.append((self._workers.start_maximum(tensor), tensor))
+        may_stay_running = 0 if waits else 1
+        while len(self._running) > may_stay_running:
+            exchange, maxima = self._running.popleft()
             self._workers.finish(exchange)
-            largest = list(map(max, largest, told.tolist()))
+            largest = list(map(max, largest, maxima.tolist()))
         return largest
 
 
@@ -228,6 +230,7 @@ class _Bucket:
         self.views: dict[nn.Parameter, Tensor] = {}
         parts = self.flat.split(sizes)
         for parameter, part in zip(parameters, parts, strict=True):
+            # Without the elements that only fill up to the next multiple of ``ALIGNED``.
             gradient = part.narrow(0, 0, parameter.numel())
             self.views[parameter] = gradient.view_as(parameter)
         # How many gradients the last backward pass has not finished yet.
@@ -410,7 +413,7 @@ def joined(device: str, seconds: float = math.inf) -> Iterator[Workers]:
     rank = int(os.environ["RANK"])
     PULSE.worker = rank
     timeout = _timeout(seconds)
-    # Gloo waits for a connection five times as long as it is told.
+    # Gloo waits for a connection five times as long as its timeout says.
     gloo_timeout = _timeout(seconds / 5)
     meeting_file = os.environ.get(RENDEZVOUS)
     meeting = "env://" if meeting_file is None else f"file://{meeting_file}"
