@@ -6,7 +6,9 @@ import signal
 import time
 from contextlib import ExitStack
 from dataclasses import asdict
+from itertools import chain, repeat
 from pathlib import Path
+from unittest.mock import DEFAULT, Mock
 
 import pytest
 
@@ -30,10 +32,13 @@ def killed(monkeypatch: pytest.MonkeyPatch) -> Killed:
 
 
 def test_a_worker_that_is_busy_or_has_ended_is_not_a_frozen_one(
-    tmp_path: Path, killed: Killed
+    tmp_path: Path, killed: Killed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """And one whose disk is full for a moment is not."""
     with beating(None):
         assert list(tmp_path.iterdir()) == []
+    writes = chain([OSError("full")] * 3, repeat(DEFAULT))
+    monkeypatch.setattr(os, "pwrite", Mock(side_effect=writes, wraps=os.pwrite))
     end = time.monotonic() + 1.0
     with ending_stuck_workers(tmp_path), beating(str(tmp_path)):
         while time.monotonic() < end:

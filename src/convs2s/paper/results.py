@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from itertools import chain
+from operator import attrgetter
 from pathlib import Path
 
 from convs2s.config.settings import Settings
@@ -34,12 +35,12 @@ def results(
     """
     cells = list(cells)
     by_cell = runs_by_cell(cells, entries)
-    all_found = chain.from_iterable(by_cell.values())
-    in_all_cells = Counter(entry.processor for entry in all_found)
+    processor_of = attrgetter("processor")
+    in_all_cells = Counter(map(processor_of, chain.from_iterable(by_cell.values())))
     shown = []
     for cell in cells:
         found = by_cell[cell.address]
-        in_cell = Counter(entry.processor for entry in found)
+        in_cell = Counter(map(processor_of, found))
         found.sort(
             key=lambda entry: (
                 entry.origin is None,

@@ -72,17 +72,8 @@ def write_results_page(
         if name in sheets:
             # A row without a metric has no value of ours.
             short.append(_with_value(sheets[name], "Metric", {"Notes"}))
-    left_out = {"Claim", "Source", "Comparisons", "Tests"}
-    decided = _with_value(claims, "Verdict", left_out)
-    without = Sheet(
-        ["Claims without a verdict"],
-        [row for row in claims.rows if row not in decided.rows],
-        "Verdict",
-        left_out=sorted(
-            {*claims.rows[0]} - {"What the paper says", "Verdict", "Notes"}
-        ),
-    )
-    *headlines, verdicts, no_verdicts = _without_repetition([*short, decided, without])
+    by_verdict = _by_verdict(claims)
+    *headlines, verdicts, no_verdicts = _without_repetition([*short, *by_verdict])
     parts = [
         f"# Results at scale {settings.options.scale}\n",
         f"Made by `convs2s results` from `{ledger}` ([ledger.md](ledger.md)), which has "
@@ -101,6 +92,19 @@ def write_results_page(
     write_text(output, "\n".join(filter(None, parts)))
     write_text(folder / "claims.md", f"{markdown(claims)}\n#{markdown(tests)}")
     write_text(folder / "tables.md", "\n".join([*every_table, *plateaus]))
+
+
+def _by_verdict(claims: Sheet) -> tuple[Sheet, Sheet]:
+    """Return the claims that have a verdict, and those without one, each with the reason."""
+    decided = _with_value(
+        claims, "Verdict", {"Claim", "Source", "Comparisons", "Tests"}
+    )
+    others = [row for row in claims.rows if row not in decided.rows]
+    columns = {"What the paper says", "Verdict", "Notes"}
+    left_out = sorted({*claims.rows[0]} - columns)
+    return decided, Sheet(
+        ["Claims without a verdict"], others, "Verdict", left_out=left_out
+    )
 
 
 def _with_value(

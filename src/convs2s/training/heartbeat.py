@@ -20,7 +20,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
@@ -230,7 +230,9 @@ def _repeating(action: Callable[[], None], seconds: float) -> Iterator[None]:
 
     def repeat() -> None:
         while not ended.wait(seconds):
-            action()
+            # On a disk that is full for a moment, the next call may succeed.
+            with suppress(OSError):
+                action()
 
     thread = threading.Thread(target=repeat, name="heartbeat", daemon=True)
     thread.start()

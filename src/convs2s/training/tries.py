@@ -85,7 +85,7 @@ def counted(state: Path, owner: str) -> Iterator[None]:
         with suppress(OSError, UserError):
             write_json(path, note)
         raise
-    path.unlink()
+    path.unlink(missing_ok=True)  # users may remove it, too
 
 
 def line_of(error: BaseException) -> str:
