@@ -22,11 +22,11 @@ class TaskFolder:
         part: str,
         side: str,
     ) -> str:
-        """Return the file of the sentences of one language in a part of the corpus.
+        """Return the file with the sentences of one side of a part of the corpus.
 
         Args:
             stage: ``raw``, ``tok``, ``clean`` or ``truecased``.
-            part: ``train``, ``valid`` or a test set.
+            part: ``train``, ``valid``, a test set, or ``TEST.referenceN``, its further reference N.
             side: ``source`` or ``target``.
         """
         return f"{self.path}/corpus/{stage}/{part}.{side}.zst"
@@ -115,7 +115,7 @@ def _folder_above(file: Path, levels: int) -> Path:
 
 @dataclass(frozen=True)
 class Layout:
-    """The folders of a scale."""
+    """The folders of a scale (config/scales), such as demo."""
 
     results: str  # the folder of everything that the workflow makes
     downloads: str  # the folder of the downloaded files
@@ -130,5 +130,5 @@ class Layout:
         return TaskFolder(f"{self.results}/{name}")
 
     def paper(self, file: str) -> str:
-        """Return a file of the papers' results: a table, a figure, the ledger or the report."""
+        """Return a file of the overall results: a table, a figure, the ledger or the report."""
         return f"{self.results}/paper/{file}"

@@ -1,4 +1,4 @@
-"""Reading of YAML files, which refuses repeated keys and reads 1e-4 as a number."""
+"""Read YAML files. Repeated keys are refused, and 1e-4 is a number."""
 
 import re
 from itertools import chain
@@ -17,8 +17,9 @@ _MERGE = "tag:yaml.org,2002:merge"
 class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
     """PyYAML's safe loader, which also reads 1e-4 as a number.
 
-    PyYAML is used for two reasons. Snakemake reads config.yaml with PyYAML, and a file must mean
-    the same here. Also, every job reads config/, which takes 20 times as long with ruamel.yaml.
+    PyYAML is used because Snakemake reads config.yaml with it: apart from such numbers, a file
+    means the same to both. Also, every job reads config/, which takes 20 times as long with
+    ruamel.yaml.
     """
 
     def get_single_node(self) -> yaml.Node | None:
@@ -47,7 +48,7 @@ class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[mi
             raise _fault(f"not a valid value: {error}", node) from None
 
 
-# For YAML 1.1, a number with an exponent needs a point and a sign (1.0e-4), so 1e-4 would be text.
+# In YAML 1.1, such a number needs a point, and a sign in its exponent (1.0e-4): 1e-4 is text.
 _SCIENTIFIC = re.compile(r"^[-+]?\d+(\.\d*)?[eE][-+]?\d+$")
 # PyYAML tries the pattern only on texts that begin with one of these characters.
 _FIRST_CHARACTERS = list("-+0123456789")
@@ -93,7 +94,7 @@ def read_yaml(path: Path, name: str) -> object:
 
 
 class _Extent(NamedTuple):
-    """What a node would be if each alias in it were written out."""
+    """The size of a node if each alias in it were written out."""
 
     values: int
     levels: int

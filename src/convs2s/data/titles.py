@@ -17,14 +17,14 @@ from convs2s.files.text import write_json, write_lines
 from convs2s.text.sentences import first_sentence
 
 _NUMERIC_ID = re.compile(r"(\d{3,4})\.(\d+)")
-# Since January 2015, arXiv ids (YYMM.NUMBER) have five digits after the full stop.
+# Since January 2015, arXiv ids (YYMM.NUMBER) have five digits after the dot.
 _FIVE_DIGITS_SINCE = 1501
 _WITHDRAWN = re.compile(r"\b(has|have) been withdrawn\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
 class Paper:
-    """A paper that gives a pair: its arXiv id, the first sentence of its abstract, its title."""
+    """What a pair is made of: a paper's arXiv id, the first sentence of its abstract, its title."""
 
     identifier: str
     sentence: str
@@ -45,7 +45,7 @@ def write_title_corpus(
         records: Tables of papers, as the configuration names them. If several records have the same
             id, the first one is used.
         files: Maps the location in each name to the local file.
-        one_in: On average, one paper in this number is in test, and one in valid.
+        one_in: Of so many papers, one is in test and one is in valid, on average.
         outputs: The folder for the files of pairs, ``TITLE_FILES``.
         counts: The JSON file for the counts.
 
@@ -76,15 +76,15 @@ def write_title_corpus(
                 papers.setdefault(identifier, paper)
                 read += 1
     kept, dropped = _without_unsuitable(papers.values())
-    # Each part has two files, so its name occurs twice.
+    # TITLE_FILES has two files for each part; the dictionary keeps each part once.
     parts: dict[str, list[Paper]] = {name.partition(".")[0]: [] for name in TITLE_FILES}
     for paper in kept:
         parts[_part_of(paper, one_in)].append(paper)
     empty = [part for part, part_papers in parts.items() if not part_papers]
     if empty:
         raise UserError(
-            f"{' '.join(records)}: {len(kept)} papers leave {' and '.join(empty)} empty: give more "
-            f"of them, or lower titles.one_in ({one_in})"
+            f"{' '.join(records)}: {len(kept)} papers leave {' and '.join(empty)} empty: add "
+            f"papers, or change titles.one_in ({one_in})"
         )
     for part, part_papers in parts.items():
         write_lines(
@@ -103,7 +103,7 @@ def write_title_corpus(
 
 
 def _part_of(paper: Paper, one_in: int) -> str:
-    """Return the part of a paper, which depends on its id alone.
+    """Return the part of a paper, which depends only on its id and ``one_in``.
 
     A paper therefore stays in its part if other papers are added.
     """

@@ -1,4 +1,4 @@
-"""Find the text of Markdown. All else, such as code and links, is kept byte for byte."""
+"""Find the text to translate in Markdown. All else, such as code, is kept byte for byte."""
 
 import re
 from collections.abc import Iterator
@@ -57,7 +57,7 @@ def read_markdown(content: str) -> TextDocument:
     items = list[str | Passage]([content[:end]])
     for lines in _passages(content, end):
         start = lines[0][0]
-        breaks = [content[last:first] for (_, last), (first, _) in pairwise(lines)]
+        breaks = [content[end:start] for (_, end), (start, _) in pairwise(lines)]
         raw = "\n".join(content[slice(*line)] for line in lines)
         items.append(content[end:start])
         found = inline_items(raw, _MARKUP, _SPELLING)
@@ -68,7 +68,7 @@ def read_markdown(content: str) -> TextDocument:
 
 
 def _passages(content: str, begin: int) -> Iterator[list[tuple[int, int]]]:
-    """Yield the lines of each passage after ``begin``, each as its first and its last offset.
+    """Yield the lines of each passage after ``begin``, as the offsets of their start and end.
 
     The parser gives the text of each line, but not its place in the line.
     """

@@ -47,7 +47,7 @@ def get_model(model: PublishedModel, mirrors: Sequence[str] = ()) -> Path:
         return file
     download = local_path(model.url, cache_folder() / "models")
     if model.fairseq is not None:
-        # Imported before anything is fetched, because it needs torch.
+        # This needs torch. Imported here, it is missed before anything is downloaded.
         from convs2s.interop.fairseq import import_released
     download_file(
         model.url,
@@ -64,9 +64,9 @@ def get_model(model: PublishedModel, mirrors: Sequence[str] = ()) -> Path:
         references={key: f"{model.url}#{name}" for key, name in members.items()},
         files={model.url: download},
         output=file,
-        task=model.tasks[0],
+        task=model.tasks[0],  # the description of a model file names only one task
         languages=model.languages.model_dump(),
-        preparation=PreparationRecipes().test,
+        preparation=PreparationRecipes().test,  # the default recipe for lines to translate
     )
     download.unlink()
     return file

@@ -1,8 +1,8 @@
 """Build ONNX graphs of the output layers and of the search.
 
 ``continuations`` returns the graph of one step, for a search whose loop is in Python. ``search``
-returns one graph of all steps, for a single sentence. With a call for each step, Python and the
-passing of arrays would take a third of the time of a sentence.
+returns one graph of all steps, for a single sentence. If Python called a graph for each step,
+these calls would take a third of a sentence's time.
 
 Shapes: B sentences, K hypotheses of each, R = B * K rows, C candidates of each sentence, S target
 types including those that fill the last group of ``GROUP`` types, T steps, f_out input width of an
@@ -53,7 +53,7 @@ def search_inputs(
 
     ``types`` is the number of target types, ``hypotheses`` is K, ``candidates`` is C.
     """
-    groups = math.ceil(types / GROUP)
+    groups = math.ceil(types / GROUP)  # of each hypothesis
     filled_types = groups * GROUP  # S
     # The types that fill the last group, and padding, may never be chosen.
     penalties = np.zeros((3, 1, filled_types), np.float32)

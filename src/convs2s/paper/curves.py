@@ -14,7 +14,7 @@ from convs2s.paper.charts import COLORS, Panel, Point, described, padded, save_f
 from convs2s.training.history import EpochRecord, perplexity, read_history
 
 _MOST_POINTS = 60  # with more epochs than this, the curves have no points
-# With more different values than this, a logarithmic axis has no tick for each value.
+# With at most this many different values, a logarithmic axis has a tick at each of them.
 _MOST_TICKS = 5
 
 TRAINING = "e^(training loss)"
@@ -140,7 +140,7 @@ def _axis(values: Iterable[float]) -> Panel:
 def plateau_panels(settings: Settings, shown: Iterable[Cell]) -> list[Panel]:
     """Return a panel for each group of rows of `TRAININGS`, with a line for each run.
 
-    A line shows the validation perplexity by epoch, divided by that of the run's best epoch.
+    A line shows the validation perplexity by epoch, divided by the lowest of the run.
     """
     groups: dict[str | None, list[Point]] = {}
     for cell in shown:
@@ -177,7 +177,7 @@ def plot_length_penalty(
     heading: str,
     outputs: Sequence[Path],
 ) -> None:
-    """Draw both BLEU scores and the length ratio by the length penalty (section 4.3).
+    """Draw tokenized and detokenized BLEU and the length ratio by the length penalty (section 4.3).
 
     ``table`` is the TSV file of the tuning, with all penalties that were tried. ``tuning`` is its
     JSON file, with the chosen penalty.

@@ -1,4 +1,4 @@
-"""Summarize a task's scores over runs that differ in the seed, in bleu.txt or rouge.txt and JSON.
+"""Write the summary of a task's scores over several seeds: bleu.txt or rouge.txt, and JSON.
 
 The paper's scores are averages over three runs (section 4.3).
 """
@@ -20,7 +20,7 @@ E = TypeVar("E", bound=Evaluation)
 
 @dataclass(frozen=True)
 class Mean:
-    """A mean over runs and its sample standard deviation."""
+    """The mean of the values of several runs, and their sample standard deviation."""
 
     mean: float
     deviation: float | None  # None for a single run
@@ -70,7 +70,7 @@ def read_evaluation(evaluation_class: type[E], path: Path) -> E:
     """Read the evaluation of one run on one test set.
 
     Raises:
-        UserError: the file is not an evaluation, or one of another version of this program.
+        UserError: the file is not an evaluation, or was written by another version of this program.
     """
     problem = "not an evaluation of this version; delete it and score again"
     return read_checked(path, evaluation_class, problem)

@@ -242,8 +242,8 @@ def _pairs_of_parts(body: bytes, content_type: str) -> list[tuple[str, str | Upl
     """Return the names and values of a multipart form (RFC 7578).
 
     Starlette is not used, because it would need another package for this, and would decode invalid
-    UTF-8 as Latin-1. Python's email.parser is not used, because it would also read parts within
-    parts, in a time that grows with the square of the size.
+    UTF-8 as Latin-1. Python's email.parser reads only the headers, because it would also read
+    parts within parts, in a time that grows with the square of the size.
 
     Raises:
         ValueError: the body is not such a form, or has too many fields.
@@ -280,7 +280,7 @@ def _parameter(
     Raises:
         ValueError: the head has no such header or parameter, or is too long.
     """
-    # The time of parsing grows with the square of the length.
+    # Parsing takes a time that grows with the square of the length.
     if len(head) > LONGEST_HEAD:
         raise ValueError(f"{header}: longer than {LONGEST_HEAD} characters")
     value = HeaderParser().parsestr(head).get_param(name, header=header)

@@ -25,7 +25,7 @@ from convs2s.text.fast_align import Side, most_probable_links
 from convs2s.text.links import Link, grow_diag_final_and, read_links
 
 # Maximum number of words of a sentence. It is limited because memory and time grow with the product
-# of the two lengths. No model has more positions than this.
+# of the two lengths. By default, models do not take longer sentences either.
 _MOST_WORDS = 1023
 
 # Prior probability that eflomal gives no link to a word. It is lower than eflomal's default of 0.2,

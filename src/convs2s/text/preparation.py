@@ -32,7 +32,7 @@ def _steps(name: str, language: str) -> tuple[Step, ...]:
             # fairseq's prepare-wmt14en2{de,fr}.sh, for training text.
             return Normalizer(language), remove_non_printing, Tokenizer(language)
         case "moses_test":
-            # The same scripts for newstest. They change no punctuation but the apostrophe.
+            # The same scripts, for newstest. Here they change only apostrophes.
             return straighten_apostrophes, Tokenizer(language)
         case "stanford":
             # Text that Luong et al. (2015) tokenized, in which hyphens are marked differently.
@@ -47,7 +47,7 @@ def _steps(name: str, language: str) -> tuple[Step, ...]:
             plain = (remove_romanian_diacritics,) if language == "ro" else ()
             return *steps, *plain, tokenize
         case "lowercase":
-            # fairseq's prepare-iwslt14.sh: hyphenated words are kept, and all letters lowercased.
+            # fairseq's prepare-iwslt14.sh: hyphenated words stay whole, letters become lowercase.
             return Tokenizer(language, aggressive=False), str.lower
         case "lowercase_test":
             return straighten_apostrophes, *_steps("lowercase", language)
@@ -71,7 +71,7 @@ def mark_hyphens_as_moses(line: str) -> str:
 
 
 def straighten_apostrophes(line: str) -> str:
-    """Replace U+2019 by the ASCII apostrophe, as the released scripts do in test sets."""
+    """Replace U+2019 by the ASCII apostrophe, as fairseq's scripts do in test sets."""
     return line.replace("\u2019", "'")
 
 

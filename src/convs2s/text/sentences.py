@@ -24,9 +24,9 @@ _ABBREVIATION = re.compile(
 _FIRST_WORD = re.compile(
     "We|The|This|These|In|Our|It|A|An|To|For|However|There|Here|That|Such|As|On|By|If|When|While"
 )
-"""Words that start a new sentence after a single letter and a full stop.
+"""Words that start a new sentence after initials, such as "A." or "U.S.".
 
-Before any other word, a single letter with a full stop counts as an initial.
+Before any other word, initials do not end a sentence.
 """
 
 
@@ -50,6 +50,7 @@ def first_sentence(text: str) -> str:
 
 def _is_abbreviated(text: str, end: re.Match[str]) -> bool:
     """Return whether a match is the full stop of an abbreviation or an initial."""
+    # Before a closing mark, even an abbreviation ends the sentence.
     if end["mark"] != "." or end["closing"]:
         return False
     _, _, word = text[: end.start()].rpartition(" ")

@@ -15,18 +15,21 @@ import struct
 from torch._C._distributed_c10d import Store
 
 NAMES = ("GLOO_SOCKET_IFNAME", "NCCL_SOCKET_IFNAME")
-"""Environment variables with the interface that gloo and NCCL use."""
+"""The environment variables that tell gloo and NCCL which interface to use."""
 
 _KNOWN = "convs2s/address of the first machine/"
-"""Beginning of the keys in the store of the workers; the number of a worker follows."""
+"""Prefix of a worker's key for the first machine's address; the worker's rank follows."""
 
 _SIOCGIFADDR = 0x8915  # netdevice(7): ask for the address of an interface
 
 
 def choose_interface(store: Store) -> None:
-    """Set those variables of ``NAMES`` that are not set, unless all workers are on one machine.
+    """Set each variable of ``NAMES`` to the interface towards the first machine.
 
-    MASTER_ADDR names the first machine. If no worker finds an IPv4 address for it, nothing is set.
+    A variable that is set already keeps its value. MASTER_ADDR names the first machine. If every
+    worker finds no IPv4 address for it, or only a loopback address, as is usual on a single
+    machine, nothing is set.
+
     Every worker must call this with a store that all of them share; it waits for the others.
 
     Raises:
@@ -45,7 +48,8 @@ def choose_interface(store: Store) -> None:
     if not reachable:
         return
     if address not in reachable:
-        # This is the first machine, or a machine that knows only an IPv6 address of the first one.
+        # Either this is the first machine, where its name is loopback, or the name has no IPv4
+        # address here.
         address = reachable[0]
     interface = interface_of(local_address(address))
     if interface is not None:
@@ -62,7 +66,7 @@ def local_address(address: str) -> str:
 
 
 def interface_of(address: str) -> str | None:
-    """Return the name of the interface that has an IPv4 address, or None. Works only on Linux."""
+    """Return the name of the interface with this IPv4 address, or None. Works only on Linux."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as datagrams:
         for _, name in socket.if_nameindex():
             request = struct.pack("256s", name.encode())

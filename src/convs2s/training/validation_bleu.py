@@ -42,7 +42,7 @@ def validation_bleu(
     ensemble = Ensemble([network])
 
     def words(tokens: list[int]) -> str:
-        """Return the words of a sentence, without </s>, separated by spaces."""
+        """Return the words of a sentence, separated by spaces. ``tokens`` have no ``</s>``."""
         line = " ".join(vocabulary.decode(tokens))
         return line if data.bpe_codes is None else join(line)
 
@@ -51,7 +51,7 @@ def validation_bleu(
     parts = [np.zeros((len(batch), 6)) for batch in batches]
     for number in range(workers.rank, len(parts), workers.count):
         pairs = [data.valid[int(row)] for row in batches[number]]
-        # Without </s>.
+        # Targets in the store end with </s>, which is left out.
         references = [words(target[:-1].tolist()) for _, target in pairs]
         results = beam_search(ensemble, pad([source for source, _ in pairs]), GREEDY)
         hypotheses = []
