@@ -307,7 +307,7 @@ class Translator:
             )
         decoding = {**self._lines.settings.model_dump(include=OF_A_MODEL), **settings}
         if not self.attends:
-            # Without attention, unknown words cannot be replaced, which is the default.
+            # Unknown words are replaced by default, but only a model with attention can do that.
             decoding.setdefault("replace_unknown", False)
         search = validated(DecodingSettings, decoding, "translate")
         if isinstance(search.length_penalty, TunedLengthPenalty):

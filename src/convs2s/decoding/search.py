@@ -12,11 +12,12 @@ The semantics are those of fairseq (paper, section 4.3):
 With the setting `finished: leave`, a finished hypothesis leaves the beam without a replacement, so
 each one makes the beam narrower by one (Sutskever et al., 2014, section 3.2).
 
-Greedy search is beam search with a beam of 1. A separate loop for it took only 5% (fp32) and 7%
-(int8) less processor time in batches of 64 sentences with the demo's model (AMD EPYC, 2026-11-28).
+Greedy search is beam search with a beam of 1. It has no loop of its own, because that saved only 5%
+(fp32) and 7% (int8) of the processor time, in batches of 64 sentences with the demo's model (AMD
+EPYC, 2026-11-28).
 
-Shapes: A active sentences (rows of the arrays), K beam, t tokens so far, B sentences in the batch,
-m source length.
+Shapes: A rows of the arrays, one for each sentence that was not removed, K beam, t tokens so far,
+B sentences in the batch, m source length.
 """
 
 import math
@@ -154,7 +155,7 @@ def _maximum_lengths(
 
 
 class _Search:
-    """The search for a batch. Hypotheses are numpy arrays, for networks of torch and of ONNX."""
+    """The search for a batch, in numpy alone, so that it serves networks of torch and of ONNX."""
 
     def __init__(
         self,
@@ -264,7 +265,7 @@ class _Search:
         ``goes_on`` (A,) says whether the search for a sentence goes on.
         """
         self.is_active &= goes_on
-        is_over = not self.is_active.any()
+        is_over = not self.is_active.any()  # then no step follows, and all may stay
         if self.decoder.keeps_all or self.is_active.all() or is_over:
             return
         active = np.flatnonzero(self.is_active)

@@ -3,11 +3,13 @@
 Shapes: B batch, m source length, n target length, c cells of a layer.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
+from torch.backends import mkldnn
 from torch.nn import functional
 from torch.nn.utils.rnn import PackedSequence, invert_permutation, pack_padded_sequence
 
@@ -80,6 +82,18 @@ def _read(
     with torch.autocast(device_type, enabled=False):
         y, after = read(x, state)
     return y.to(torch.get_autocast_dtype(device_type)), after
+
+
+@contextmanager
+def torchs_own_kernels() -> Iterator[None]:
+    """Let torch's own kernels compute while the block runs, not those of oneDNN."""
+    # ``mkldnn.flags`` would set other flags as well, of which one has torch print a warning.
+    before = mkldnn.enabled
+    mkldnn.enabled = False  # type: ignore[assignment]
+    try:
+        yield
+    finally:
+        mkldnn.enabled = before
 
 
 def packed(embedded: Tensor, source: Tensor, lengths: Tensor | None) -> PackedSequence:

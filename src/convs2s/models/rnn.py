@@ -16,12 +16,10 @@ c cells of a layer and direction.
 import math
 from collections.abc import Sequence
 from contextlib import nullcontext
-from functools import partial
 from typing import NamedTuple, cast
 
 import torch
 from torch import Tensor, nn
-from torch.backends import mkldnn
 from torch.nn import functional
 
 from convs2s.config.architecture import RnnArchitecture
@@ -37,6 +35,7 @@ from convs2s.models.recurrent import (
     State,
     packed,
     padded,
+    torchs_own_kernels,
     with_longer_rows,
 )
 from convs2s.models.steps import VECTOR, Precision
@@ -193,10 +192,6 @@ class RnnDecoder(nn.Module):
         """
         after = list(states)
         if self.feeds_context:
-            # In fp32, oneDNN's backward pass through one step of an LSTM takes three times as long
-            # as torch's own.
-            uses_own = self.training and not torch.is_autocast_enabled("cpu")
-            kernels = partial(mkldnn.flags, False) if uses_own else nullcontext
             # Each token needs the context of the output before it, so read token by token.
             outputs = []
             contexts = []
@@ -204,8 +199,7 @@ class RnnDecoder(nn.Module):
             for token in embedded.split(1, dim=1):  # (R, 1, f)
                 last = after[-1][0].transpose(0, 1)  # (R, 1, c), the top layer's output
                 context, attention = self.attend(last, memory)
-                with kernels():
-                    x, after = self._advance(torch.cat([token, context], 2), after)
+                x, after = self._advance(torch.cat([token, context], 2), after)
                 outputs.append(x)
                 contexts.append(context)
                 attentions.append(attention)
@@ -223,8 +217,13 @@ class RnnDecoder(nn.Module):
     ) -> tuple[Tensor, list[State]]:
         """Run each layer from its state; return the top outputs (R, n, c) and the states after."""
         after = []
+        # In fp32, oneDNN's backward pass through one step of an LSTM takes three times as long as
+        # torch's own.
+        is_step = self.training and x.shape[1] == 1
+        uses_own = is_step and not torch.is_autocast_enabled("cpu")
         for layer, state in zip(self.layers, states, strict=True):
-            x, state = layer(x, state)
+            with torchs_own_kernels() if uses_own else nullcontext():
+                x, state = layer(x, state)
             x = dropout(x, self.dropout, self.training)
             after.append(state)
         return x, after

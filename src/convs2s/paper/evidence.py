@@ -165,7 +165,7 @@ class Evidence:
 Weighted = Sequence[tuple[float, Evidence]]
 """Weights and cells whose weighted sum is tested.
 
-A cell on the worse side of a comparison has a negative weight. If lower values of the measure are
+A cell that the claim says is worse has a negative weight. If lower values of the measure are
 better, all weights change their sign.
 """
 
@@ -376,8 +376,9 @@ def why_incomparable(cells: Iterable[Evidence]) -> str | None:
 def why_no_verdict(weighted: Weighted) -> str | None:
     """Return why there can be no verdict; None if there can be one.
 
-    There is no verdict if both sides have the same runs, or if a side has too few. ``weighted``
-    must not contain cited cells, which have no runs.
+    There is no verdict if both sides have the same runs, if a side has too few, or if a side is an
+    ensemble whose variance between runs cannot be estimated. ``weighted`` must not contain cited
+    cells, which have no runs.
     """
     # Cells with the same runs and measure are one system, so their weights are added up. If all
     # sums are zero, the two sides are the same.

@@ -35,13 +35,13 @@ def job(snakemake: Any) -> Iterator[list[str]]:
     inputs = without_changes(snakemake.input)
     params = dict(snakemake.params.items())
     with (
-        failures_in_one_line(),  # of the log itself
+        failures_in_one_line(),  # to open or lock the log, which `_logged` cannot report
         _logged(snakemake.log[0]),
         # A failure to write an output names the output. A failure that names no file is most
         # likely that of the log, which the block's prints go to.
         failures_of_system(f"{snakemake.log[0]}, or another file that is open"),
-        living_job(),
-        noted_try(snakemake.output),
+        living_job(),  # tells a later run that this job still lives
+        noted_try(snakemake.output),  # makes Snakemake run a failed job again
         noted_origin(snakemake.output, params, inputs),
     ):
         forget_checksums(snakemake.output)

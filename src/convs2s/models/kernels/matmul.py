@@ -1,4 +1,4 @@
-"""The matrix products of training, and the windows that make a convolution a matrix product.
+"""Matrix products for training, and the windows that turn a convolution into a matrix product.
 
 On a CPU, products in float32 are computed by the kernel that ``use`` sets. ``choice`` finds the
 fastest kernel.
@@ -64,7 +64,7 @@ def linear(
     if x.dim() == 3 and len(x) >= IMAGES:
         images = x  # (images, n, inputs)
     else:
-        # Divide the rows, with rows of zeros added, into as many images as oneDNN needs.
+        # Pad the rows with rows of zeros, and divide them evenly into IMAGES images.
         rows = x.reshape(-1, inputs)
         missing = -count % IMAGES  # rows up to the next multiple of IMAGES
         if missing:
@@ -97,7 +97,7 @@ def windows(
     if kernel == 1:
         return x
     if x.device.type != "cpu":
-        # torch.compile makes one kernel of these operations, but several of ``_Windows``.
+        # torch.compile fuses these operations into one kernel, but makes several of ``_Windows``.
         return _gather(x, kernel, left)
     unfolded: Tensor = _Windows.apply(x, kernel, left)  # type: ignore[no-untyped-call]
     return unfolded
