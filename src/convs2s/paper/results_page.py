@@ -68,12 +68,13 @@ def write_results_page(
     plots, plateaus = _draw(settings, tables, folder)
     sheets = {name: for_readers(sheet(settings, name, tables[name])) for name in tables}
     short = []
-    for name in ("table1", "table2", "opponents"):
+    for name in ("table1", "table2"):
         if name in sheets:
             # A row without a metric has no value of ours.
             short.append(_with_value(sheets[name], "Metric", {"Notes"}))
-    by_verdict = _by_verdict(claims)
-    *headlines, verdicts, no_verdicts = _without_repetition([*short, *by_verdict])
+    left_out = {"Claim", "Source", "Comparisons", "Tests"}
+    decided = _with_value(claims, "Verdict", left_out)
+    *headlines, verdicts = _without_repetition([*short, decided])
     parts = [
         f"# Results at scale {settings.options.scale}\n",
         f"Made by `convs2s results` from `{ledger}` ([ledger.md](ledger.md)), which has "
@@ -82,7 +83,7 @@ def write_results_page(
         *headlines,
         *plots,
         verdicts,
-        no_verdicts,
+        f"{_others(claims, decided)} ([Why]({folder.name}/claims.md).)\n",
         discussion,
     ]
     every_table = [f"# Every table at scale {settings.options.scale}\n"]
@@ -94,16 +95,17 @@ def write_results_page(
     write_text(folder / "tables.md", "\n".join([*every_table, *plateaus]))
 
 
-def _by_verdict(claims: Sheet) -> tuple[Sheet, Sheet]:
-    """Return the claims that have a verdict, and those without one, each with the reason."""
-    decided = _with_value(
-        claims, "Verdict", {"Claim", "Source", "Comparisons", "Tests"}
-    )
-    others = [row for row in claims.rows if row not in decided.rows]
-    columns = {"What the paper says", "Verdict", "Notes"}
-    left_out = sorted({*claims.rows[0]} - columns)
-    return decided, Sheet(
-        ["Claims without a verdict"], others, "Verdict", left_out=left_out
+def _others(claims: Sheet, decided: Sheet) -> str:
+    """Return the claims that are not in ``decided`` as a text, grouped by their verdict."""
+    claims_of: dict[str, list[str]] = {}
+    for row in claims.rows:
+        if row not in decided.rows:
+            verdict = as_one_text(row["Verdict"])
+            says = as_one_text(row["What the paper says"])
+            claims_of.setdefault(verdict, []).append(says)
+    return " ".join(
+        f"**{verdict.capitalize()}**: {' '.join(says)}"
+        for verdict, says in claims_of.items()
     )
 
 
