@@ -217,8 +217,8 @@ class RnnDecoder(nn.Module):
     ) -> tuple[Tensor, list[State]]:
         """Run each layer from its state; return the top outputs (R, n, c) and the states after."""
         after = []
-        # In fp32, oneDNN's backward pass through one step of an LSTM takes at least twice as long as
-        # torch's own (docs/notes/2026-12-01-opponents.md).
+        # In fp32, oneDNN takes at least twice as long for one step of an LSTM and its backward pass
+        # as torch's own kernels (docs/notes/2026-12-01-opponents.md).
         is_step = self.training and x.shape[1] == 1
         uses_own = is_step and not torch.is_autocast_enabled("cpu")
         for layer, state in zip(self.layers, states, strict=True):
